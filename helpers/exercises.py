@@ -1,0 +1,346 @@
+"""The exercises: for each its cases, an oracle, the mistakes that learners really make, and a hint.
+
+An oracle is plain Python or torch and imports nothing from the course, so that a mistake in a helper cannot hide in
+it. A mistake is a sentence and a function that makes it: the tests feed each of these functions to the check and
+require the sentence. The statements, stubs and solutions are in the notebooks.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """One exercise.
+
+    `oracle(*arguments)` returns the right answer. `cases` holds the arguments of each call of the learner's function;
+    without cases the answer is a value, and the oracle takes no arguments. Numbers may differ by `tolerance`, relative.
+    `mistakes` maps a sentence to the function that makes that mistake, with the oracle's arguments.
+    """
+
+    name: str
+    oracle: Callable[..., Any]
+    mistakes: dict[str, Callable[..., Any]]
+    hint: str
+    cases: tuple[tuple[Any, ...], ...] = ()
+    tolerance: float = 1e-6
+
+
+EXERCISES: dict[str, Exercise] = {}
+
+
+def _add(exercise: Exercise) -> None:
+    if exercise.name in EXERCISES:
+        raise ValueError(f"there are two exercises named {exercise.name!r}")
+    EXERCISES[exercise.name] = exercise
+
+
+# --- 00 Start here -------------------------------------------------------------------------------------------------
+
+_add(
+    Exercise(
+        "card_in_gb",
+        oracle=lambda: 80 * 2**30 / 1e9,
+        mistakes={
+            "You went from GB to GiB. A GiB is the larger unit, so there are more GB than GiB.": lambda: 80e9 / 2**30,
+            "That takes GiB and GB for the same thing; they differ by 7.4 %.": lambda: 80,
+            "That is a number of bytes; the question asks for GB.": lambda: 80 * 2**30,
+            "That is in bits: a byte has eight, but the question asks for GB (capital B).": lambda: 80 * 2**33 / 1e9,
+        },
+        hint="Go through bytes: first 80 GiB in bytes, then those bytes in units of 10^9.",
+        tolerance=0.001,
+    )
+)
+
+
+def _tokens_in(flop_per_token: float = 6, seconds: float = 24 * 60 * 60) -> Callable[..., float]:
+    def tokens(parameters: float, devices: int, days: float, peak: float, mfu: float) -> float:
+        return devices * days * seconds * peak * mfu / (flop_per_token * parameters)
+
+    return tokens
+
+
+_add(
+    Exercise(
+        "tokens_before_deadline",
+        cases=((7e9, 8, 14, 989.5e12, 0.4), (70e9, 1024, 30, 989.5e12, 0.5), (1e9, 1, 1, 312e12, 0.3)),
+        oracle=_tokens_in(),
+        mistakes={
+            "You forgot the backward pass: 2 FLOP per parameter and token is the forward pass alone.": _tokens_in(2),
+            "Twice too many: a multiply-add is 2 FLOP (6 per parameter, not 3), and the peak given is dense already.": (
+                _tokens_in(3)
+            ),
+            "A day has 24 hours of 3600 seconds: FLOP/s times days is not FLOP.": _tokens_in(seconds=1),
+            "A day has 24 hours: you counted one hour per day.": _tokens_in(seconds=3600),
+            "You left out the MFU: that assumes every device runs at its peak.": lambda n, c, d, p, mfu: _tokens_in()(
+                n, c, d, p, 1
+            ),
+            "That is what a single device trains: multiply by the number of devices.": lambda n, c, d, p, m: (
+                _tokens_in()(n, 1, d, p, m)
+            ),
+            "You found the compute, in FLOP: divide by the cost of one token.": lambda n, c, d, p, mfu: (
+                c * d * 86400 * p * mfu
+            ),
+        },
+        hint="Two quantities in FLOP: what the machines deliver in that time; what a token costs, 6 × parameters.",
+    )
+)
+
+_add(
+    Exercise(
+        "devices_needed",
+        cases=((70e9, 80e9, 16), (40e9, 80e9, 16), (7e9, 24e9, 16), (1e9, 80e9, 18)),
+        oracle=lambda parameters, memory, per_parameter: math.ceil(parameters * per_parameter / memory),
+        mistakes={
+            "You rounded down: the last few parameters need a device too.": lambda n, m, b: int(n * b // m),
+            "A device cannot be cut in pieces: round up to a whole number.": lambda n, m, b: n * b / m,
+            "You counted one byte per parameter: multiply by the bytes that each one needs.": lambda n, m, b: math.ceil(
+                n / m
+            ),
+            "You counted the weights alone, at 2 byte each: gradients and optimizer state need room too.": (
+                lambda n, m, b: math.ceil(n * 2 / m)
+            ),
+        },
+        hint="Bytes needed over bytes per device, rounded up: math.ceil.",
+    )
+)
+
+# --- 01 Float formats ----------------------------------------------------------------------------------------------
+
+_add(
+    Exercise(
+        "decode_pattern",
+        oracle=lambda: -5.0,  # -(1 + 32/128) * 2^(129 - 127)
+        mistakes={
+            "You forgot the hidden 1: the significand is 1.fraction, not 0.fraction.": lambda: -1.0,
+            "The sign bit is 1: the number is negative.": lambda: 5.0,
+            "Your bias is 128; with 8 exponent bits it is 2^(8-1) - 1 = 127.": lambda: -2.5,
+            "Your bias is 126; with 8 exponent bits it is 2^(8-1) - 1 = 127.": lambda: -10.0,
+            "You read the fraction as an integer: it is 32/128, since the field has 7 bits.": lambda: -132.0,
+            "You left out the power of two: the exponent field is 129, so multiply by 2^(129 - 127).": lambda: -1.25,
+            "That is the pattern as an unsigned integer: cut it into sign, exponent and fraction first.": lambda: (
+                0b1_10000001_0100000
+            ),
+        },
+        hint="Sign 1, exponent 0b10000001 = 129, fraction 0b0100000 = 32. Then (−1)^s · (1 + f/128) · 2^(e − 127).",
+    )
+)
+
+_IEEE_CASES = ((5, 10), (8, 7), (8, 23), (5, 2), (4, 3))
+_add(
+    Exercise(
+        "largest_finite",
+        cases=_IEEE_CASES,
+        oracle=lambda e, f: (2 - 2.0**-f) * 2.0 ** (2 ** (e - 1) - 1),
+        mistakes={
+            "You used the exponent of all ones: IEEE formats reserve it for infinity and NaN.": lambda e, f: (
+                (2 - 2.0**-f) * 2.0 ** (2 ** (e - 1))
+            ),
+            "You forgot the fraction: with all its bits set the significand is almost 2.": lambda e, f: (
+                2.0 ** (2 ** (e - 1) - 1)
+            ),
+            "You took the significand for exactly 2: it is 2 − 2^(−fraction bits).": lambda e, f: 2.0 ** (2 ** (e - 1)),
+            "You forgot the hidden 1: the significand is 1.111…, not 0.111….": lambda e, f: (
+                (1 - 2.0**-f) * 2.0 ** (2 ** (e - 1) - 1)
+            ),
+            "That is the largest power of two, in the exponent: raise 2 to it.": lambda e, f: 2 ** (e - 1) - 1,
+        },
+        hint="The largest exponent field that is not all ones, less the bias, and a fraction of all ones.",
+    )
+)
+
+_add(
+    Exercise(
+        "choose_format",
+        oracle=lambda: ("bfloat16", "float16", "float8_e4m3fn", "float8_e5m2"),
+        mistakes={
+            "You swapped the 16-bit formats: bfloat16 has the range (8 exponent bits), float16 the precision "
+            "(10 fraction bits).": lambda: ("float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"),
+            "You swapped the 8-bit formats: E4M3 ends at 448, E5M2 at 57344.": lambda: (
+                "bfloat16",
+                "float16",
+                "float8_e5m2",
+                "float8_e4m3fn",
+            ),
+            "float32 would do for a and b, but it has 4 byte and the budget is 2.": lambda: (
+                "float32",
+                "float32",
+                "float8_e4m3fn",
+                "float8_e5m2",
+            ),
+            "float16 ends at 65504: 10^38 needs more exponent bits.": lambda: (
+                "float16",
+                "float16",
+                "float8_e4m3fn",
+                "float8_e5m2",
+            ),
+            "bfloat16 near 1 is spaced 2^-7 = 0.0078: 1.001 rounds to 1.": lambda: (
+                "bfloat16",
+                "bfloat16",
+                "float8_e4m3fn",
+                "float8_e5m2",
+            ),
+        },
+        hint="Read the table of limits: `max` says how far a format reaches, `eps` how fine it is near 1.",
+    )
+)
+
+_add(
+    Exercise(
+        "gap",
+        cases=((1.0, 7), (1.0, 10), (256.0, 7), (1000.0, 10), (0.75, 7), (3e-3, 23)),
+        oracle=lambda value, f: 2.0 ** (math.floor(math.log2(value)) - f),
+        mistakes={
+            "That is the gap at 1, whatever the value: the gap doubles at every power of two.": lambda v, f: 2.0**-f,
+            "You multiplied the value itself by eps: between two powers of two the gap stays the same.": lambda v, f: (
+                v * 2.0**-f
+            ),
+            "That is half the gap, the largest rounding error.": lambda v, f: 2.0 ** (math.floor(math.log2(v)) - f - 1),
+            "You rounded log2 to the nearest: take the power of two at or below the value.": lambda v, f: (
+                2.0 ** (round(math.log2(v)) - f)
+            ),
+            "You took the power of two above the value: take the one at or below it.": lambda v, f: (
+                2.0 ** (math.floor(math.log2(v)) + 1 - f)
+            ),
+        },
+        hint="In [2^k, 2^(k+1)) the fraction field counts in steps of 2^k / 2^fraction_bits. Which k has your value?",
+    )
+)
+
+_add(
+    Exercise(
+        "checkpoint",
+        cases=((7_000_000_000, 16), (124_337_664, 32), (70_000_000_000, 8), (175_000_000_000, 4)),
+        oracle=lambda n, bits: (n * bits / 8 / 1e9, n * bits / 8 / 2**30),
+        mistakes={
+            "You forgot to go from bits to bytes: a byte has 8 bits.": lambda n, bits: (
+                n * bits / 1e9,
+                n * bits / 2**30,
+            ),
+            "You used 2^30 for GB: GB is 10^9 byte, GiB is 2^30.": lambda n, bits: (n * bits / 8 / 2**30,) * 2,
+            "You used 10^9 for GiB: GB is 10^9 byte, GiB is 2^30.": lambda n, bits: (n * bits / 8 / 1e9,) * 2,
+            "You swapped the two: return GB first, then GiB.": lambda n, bits: (
+                n * bits / 8 / 2**30,
+                n * bits / 8 / 1e9,
+            ),
+            "You counted one byte per parameter, whatever the format.": lambda n, bits: (n / 1e9, n / 2**30),
+            "Those are bytes: divide by 10^9 for GB and by 2^30 for GiB.": lambda n, bits: (n * bits / 8,) * 2,
+        },
+        hint="First bytes = parameters × bits / 8; then bytes / 10^9 and bytes / 2^30.",
+    )
+)
+
+_add(
+    Exercise(
+        "first_missing_integer",
+        cases=((7,), (10,), (23,), (3,), (2,)),
+        oracle=lambda f: 2 ** (f + 1) + 1,
+        mistakes={
+            "That one is still there: it is a power of two, and its fraction is 0. The next one is not.": lambda f: (
+                2 ** (f + 1)
+            ),
+            "You forgot the hidden 1: with it a number has fraction_bits + 1 significant bits.": lambda f: 2**f + 1,
+            "That is the largest integer below the first gap; every integer up to the next power of two exists.": (
+                lambda f: 2 ** (f + 1) - 1
+            ),
+            "Above 2^(f+1) the gap is 2, so even numbers still exist: look for the first odd one.": lambda f: (
+                2 ** (f + 1) + 2
+            ),
+        },
+        hint="Integers stop being exact where the gap becomes 2. From which power of two on is that?",
+    )
+)
+
+
+def _running_sum(values: torch.Tensor, accumulator: torch.dtype, result: torch.dtype) -> torch.Tensor:
+    total = torch.zeros((), dtype=accumulator)
+    for value in values:
+        total = total + value.to(accumulator)
+    return total.to(result)
+
+
+_add(
+    Exercise(
+        "stable_sum",
+        cases=(
+            (torch.ones(1000, dtype=torch.bfloat16),),
+            (torch.full((2000,), 0.01, dtype=torch.bfloat16),),
+            (torch.full((5000,), 1.0, dtype=torch.float16),),
+        ),
+        oracle=lambda values: values.double().sum().to(values.dtype),
+        mistakes={
+            "The accumulator still has the dtype of the values, so the sum stops growing.": lambda values: _running_sum(
+                values, values.dtype, values.dtype
+            ),
+            "You changed the dtype after the loop: by then the small terms are gone. Change the accumulator.": (
+                lambda values: _running_sum(values, values.dtype, torch.float32)
+            ),
+            "The sum is right, but its dtype is float32: return it in the dtype of the values.": lambda values: (
+                values.float().sum()
+            ),
+            "The sum is right, but its dtype is float64: return it in the dtype of the values.": lambda values: (
+                values.double().sum()
+            ),
+        },
+        hint="Only the accumulator needs more bits: keep it in float32, and convert once, at the end.",
+        tolerance=0.01,
+    )
+)
+
+_add(
+    Exercise(
+        "training_state",
+        oracle=lambda: 7e9 * (2 + 2 + 4 + 1 + 1) / 1e9,
+        mistakes={
+            "AdamW keeps two moments per parameter, the mean and the square; you counted one.": lambda: 63,
+            "You forgot the float32 master copy of the weights.": lambda: 42,
+            "You forgot the gradients.": lambda: 56,
+            "You took the moments for float32: in this recipe each has 8 bits.": lambda: 112,
+            "You took the gradient for float32: in this recipe it is bfloat16.": lambda: 84,
+            "That is the weights alone: training also keeps gradients, a master copy and two moments.": lambda: 14,
+            "That is in bits: divide by 8.": lambda: 560,
+            "That is a number of bytes; the question asks for GB.": lambda: 70e9,
+            "You used 2^30 for GB: GB is 10^9 byte.": lambda: 70e9 / 2**30,
+        },
+        hint="Add the bytes of one parameter first: weight, gradient, master copy, and two moments.",
+        tolerance=0.001,
+    )
+)
+
+
+def _loss_scale(gradients: torch.Tensor, limit: float = 65504.0) -> float:
+    return 2.0 ** math.floor(math.log2(limit / gradients.abs().max().item()))
+
+
+_add(
+    Exercise(
+        "loss_scale",
+        cases=(
+            (torch.tensor([1e-8, 2e-5, -3e-4]),),
+            (torch.tensor([5e-9, -0.7, 0.01]),),
+            (torch.tensor([-3.0, 2.0, 1e-7]),),
+            (torch.tensor([1e-7, -9e-7]),),
+        ),
+        oracle=_loss_scale,
+        mistakes={
+            "You looked at the largest gradient with its sign: a large negative one overflows too.": lambda g: (
+                2.0 ** math.floor(math.log2(65504 / g.max().item()))
+            ),
+            "You looked at the smallest gradient: it is the largest that overflows first.": lambda g: (
+                2.0 ** math.floor(math.log2(65504 / g.abs().min().item()))
+            ),
+            "Twice too large: the largest gradient becomes infinity. Round the exponent down.": lambda g: (
+                2 * _loss_scale(g)
+            ),
+            "That is no power of two: multiplying by it rounds the gradients.": lambda g: 65504 / g.abs().max().item(),
+            "That is bfloat16's or float32's limit; the gradients are stored in float16.": lambda g: _loss_scale(
+                g, torch.finfo(torch.bfloat16).max
+            ),
+        },
+        hint="The largest magnitude times the scale may reach 65504, not more; log2 and floor give the power of two.",
+    )
+)

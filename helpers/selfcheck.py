@@ -1,0 +1,236 @@
+"""Checks that a learner runs: `check(exercise, answer)` and `compare(guess, measured)`.
+
+Neither raises, whatever it is given: a half-written answer must not stop Run All.
+"""
+
+import copy
+import difflib
+import html
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import torch
+
+from helpers import units
+from helpers.exercises import EXERCISES, Exercise
+
+_MARKS = {"correct": ("✓", "#009E73"), "not attempted": ("○", "#767676"), "not yet": ("✗", "#D55E00")}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a check has to say. `status` is "correct", "not attempted" or "not yet"."""
+
+    exercise: str
+    status: str
+    message: str
+
+    def __repr__(self) -> str:
+        return f"{_MARKS[self.status][0]} {self.exercise}: {self.message}"
+
+    def _repr_html_(self) -> str:
+        mark, colour = _MARKS[self.status]
+        return (
+            f'<div role="status" style="border-left:4px solid {colour};padding:2px 8px">{mark} '
+            f"<b>{html.escape(self.exercise)}</b>: {html.escape(self.message)}</div>"
+        )
+
+
+def check(exercise: str | Callable[..., Any], *answers: Any) -> Verdict:
+    """Say whether an answer is right, and if not, which mistake it was.
+
+    `check("checkpoint", checkpoint)` and `check(checkpoint)` are the same for a function named like its exercise.
+    An exercise whose answer is a value takes the value, or the several values it asks for: `check("name", a, b)`.
+    `None` and `...` mean "not attempted yet". Never raises.
+    """
+    name = exercise if isinstance(exercise, str) else getattr(exercise, "__name__", None)
+    try:
+        name = name if isinstance(name, str) else _short(exercise)
+        if not isinstance(exercise, str):
+            answers = (exercise, *answers)
+        if name not in EXERCISES:
+            return Verdict(name, "not yet", _no_such_exercise(name))
+        return _judge(EXERCISES[name], answers)
+    except Exception as error:
+        return Verdict(str(name), "not yet", f"the answer could not be compared ({_described(error)}).")
+
+
+def _no_such_exercise(name: str) -> str:
+    near = difflib.get_close_matches(name, EXERCISES, n=1)
+    return "there is no exercise of this name" + (f"; did you mean {near[0]!r}?" if near else ".")
+
+
+@dataclass(frozen=True)
+class _Raised:
+    """The outcome of a call that raised."""
+
+    sentence: str
+
+
+def _judge(exercise: Exercise, answers: tuple[Any, ...]) -> Verdict:
+    def verdict(status: str, message: str) -> Verdict:
+        return Verdict(exercise.name, status, message)
+
+    todo = verdict("not attempted", "not attempted yet. Replace the ... above and run the cell again.")
+    if not answers or any(answer is None or answer is ... for answer in answers):
+        return todo
+    if exercise.cases:
+        if len(answers) != 1 or not callable(answers[0]):
+            found = ", ".join(map(_short, answers))
+            return verdict("not yet", f"expected a function, got {found}. Pass it without calling it.")
+        outcomes = [_call(answers[0], arguments) for arguments in exercise.cases]
+    else:
+        outcomes = [answers if len(answers) > 1 else answers[0]]
+    if all(outcome is None or outcome is ... for outcome in outcomes):
+        return todo
+
+    wanted = _outcomes(exercise, exercise.oracle)
+    for arguments, outcome, right in zip(exercise.cases or ((),), outcomes, wanted, strict=True):
+        difference = _difference(outcome, right, exercise.tolerance, tell=bool(exercise.cases))
+        if difference:
+            call = f"{exercise.name}({', '.join(map(_short, arguments))}): " if exercise.cases else ""
+            mistake = _mistake(exercise, outcomes)
+            return verdict("not yet", f"{call}{difference}. {mistake or 'Hint: ' + exercise.hint}")
+    return verdict("correct", "correct.")
+
+
+def _call(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    """The result on a private copy of the arguments, or the exception as a sentence."""
+    try:
+        return function(*copy.deepcopy(arguments))
+    except (Exception, SystemExit) as error:
+        return _Raised(f"it raised {_described(error)}")
+
+
+def _outcomes(exercise: Exercise, function: Callable[..., Any]) -> list[Any]:
+    return [_call(function, arguments) for arguments in exercise.cases or ((),)]
+
+
+def _mistake(exercise: Exercise, outcomes: list[Any]) -> str | None:
+    """The sentence of the named mistake that gives the same outcome in every case."""
+    for sentence, wrong in exercise.mistakes.items():
+        theirs = _outcomes(exercise, wrong)
+        if not any(_difference(*pair, exercise.tolerance) for pair in zip(outcomes, theirs, strict=True)):
+            return sentence
+    return None
+
+
+def _difference(found: Any, right: Any, tolerance: float, tell: bool = True) -> str | None:
+    """What is wrong with an outcome, in words; None if nothing is. `tell` allows naming the right number."""
+    if isinstance(found, _Raised):
+        return found.sentence
+    if isinstance(right, torch.Tensor):
+        return _tensor_difference(found, right, tolerance)
+    if isinstance(right, tuple):
+        if not isinstance(found, tuple | list) or len(found) != len(right):
+            return f"expected {len(right)} values, got {_short(found)}"
+        for position, pair in enumerate(zip(found, right, strict=True), start=1):
+            difference = _difference(*pair, tolerance, tell)
+            if difference:
+                return f"value {position} of {len(right)}: {difference}"
+        return None
+    if isinstance(right, Real) and not isinstance(right, bool):
+        return _number_difference(found, right, tolerance, tell)
+    if type(found) is not type(right) or found != right:
+        return f"expected {right!r}, got {_short(found)}" if tell else f"{_short(found)} is not it"
+    return None
+
+
+def _number_difference(found: Any, right: Real, tolerance: float, tell: bool) -> str | None:
+    if isinstance(found, torch.Tensor):
+        return f"expected a plain number, got {_short(found)}; for a tensor with one element write .item()"
+    if isinstance(found, bool) or not isinstance(found, Real):
+        return f"expected a number, got {_short(found)}"
+    if math.isnan(found):
+        return "expected a number, got NaN (not a number)"
+    if math.isclose(found, right, rel_tol=tolerance):
+        return None
+    if tell:
+        return f"expected {right:.7g}, got {found:.7g}"
+    if found * right <= 0 or math.isinf(found):
+        return f"{found:.7g} is not it"
+    return f"{found:.7g} is {found / right:.3g} times the right number"
+
+
+def _tensor_difference(found: Any, right: torch.Tensor, tolerance: float) -> str | None:
+    if not isinstance(found, torch.Tensor):
+        return f"expected a tensor, got {_short(found)}"
+    if found.shape != right.shape:
+        return f"expected shape {tuple(right.shape)}, got {tuple(found.shape)}"
+    if found.dtype != right.dtype:
+        return f"expected dtype {right.dtype}, got {found.dtype}"
+    if found.is_meta:
+        return "expected a tensor with data, got one on the meta device"
+    theirs, ours = found.detach().cpu(), right.cpu()
+    if theirs.isnan().any() and not ours.isnan().any():
+        return "the result has NaN (not a number) in it"
+    close = torch.isclose(theirs, ours, rtol=tolerance, atol=0.0, equal_nan=True)
+    if close.all():
+        return None
+    where = tuple((~close).nonzero()[0].tolist())
+    at = f" at {where}" if where else ""
+    return f"expected {ours[where].item():.7g}{at}, got {theirs[where].item():.7g}"
+
+
+def _described(error: BaseException) -> str:
+    text = _short(error, str).removesuffix(".")
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _short(thing: Any, render: Callable[[Any], str] = repr) -> str:
+    """A printable form of anything, at most 80 characters, also when its own repr fails."""
+    if isinstance(thing, torch.Tensor):
+        return f"a tensor of shape {tuple(thing.shape)} and dtype {thing.dtype}"
+    try:
+        text = " ".join(render(thing).split())
+    except Exception:
+        text = f"an object of type {type(thing).__name__}"
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A guess beside what was measured, with the ratio of the two where they are numbers."""
+
+    sentence: str
+
+    def __repr__(self) -> str:
+        return self.sentence
+
+
+def compare(guess: Any, measured: Any, unit: str = "") -> Comparison:
+    """Put a prediction beside the measured value, and say how far apart they are.
+
+    >>> compare(2.5e9, 2_415_919_104, "B")
+    You predicted 2.5 GB; it is 2.42 GB: ratio 1.03.
+    >>> compare(..., 2_415_919_104, "B")
+    Predict first: replace the ... by your guess in B and run the cell again.
+
+    Without a guess the value stays hidden, so that looking costs a guess. `unit` is the unit of both; without one, anything may be compared. Never raises.
+    """
+    shown = _quantity(measured, unit)
+    if guess is None or guess is ...:
+        unit = f" in {unit}" if unit else ""
+        return Comparison(f"Predict first: replace the ... by your guess{unit} and run the cell again.")
+    both = [x for x in (guess, measured) if isinstance(x, Real) and not isinstance(x, bool)]
+    if len(both) < 2:
+        same = type(guess) is type(measured) and _short(guess) == _short(measured)
+        verdict = "as predicted" if same else "not as predicted"
+        return Comparison(f"You predicted {_quantity(guess, unit)}; it is {shown}: {verdict}.")
+    try:
+        ratio = f"ratio {guess / measured:.3g}" if measured else "no ratio to zero"
+    except (ArithmeticError, ValueError) as error:
+        ratio = f"no ratio ({_described(error)})"
+    return Comparison(f"You predicted {_quantity(guess, unit)}; it is {shown}: {ratio}.")
+
+
+def _quantity(value: Any, unit: str) -> str:
+    if unit:
+        try:
+            return units.si(value, unit)
+        except Exception:
+            return f"{_short(value)} (a number of {unit} is needed)"
+    return f"{value:.6g}" if isinstance(value, float) else _short(value)
