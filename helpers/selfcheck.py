@@ -209,7 +209,8 @@ def compare(guess: Any, measured: Any, unit: str = "") -> Comparison:
     >>> compare(..., 2_415_919_104, "B")
     Predict first: replace the ... by your guess in B and run the cell again.
 
-    Without a guess the value stays hidden, so that looking costs a guess. `unit` is the unit of both; without one, anything may be compared. Never raises.
+    Without a guess the value stays hidden, so that looking costs a guess. `unit` is the unit of both; without one,
+    anything may be compared. Never raises.
     """
     shown = _quantity(measured, unit)
     if guess is None or guess is ...:
