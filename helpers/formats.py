@@ -293,6 +293,6 @@ def formula(code: int, fmt: FloatFormat | str | torch.dtype) -> str:
     hidden = 1 if number.kind == "normal" else 0
     significand = hidden + number.fraction / 2**fmt.fraction_bits
     value = abs(number.value)
-    equals = "=" if all(float(f"{x:.9g}") == x for x in (significand, value)) else "≈"
+    equals = "=" if all(Fraction(f"{x:.9g}") == Fraction(x) for x in (significand, value)) else "≈"
     power = str(max(number.exponent, 1) - fmt.bias).translate(_SUPERSCRIPTS)
     return f"{sign}2{power} × {significand:.9g} {equals} {sign}{value:.9g}"

@@ -75,7 +75,7 @@ def _judge(exercise: Exercise, answers: tuple[Any, ...]) -> Verdict:
         return Verdict(exercise.name, status, message)
 
     todo = verdict("not attempted", "not attempted yet. Replace the ... above and run the cell again.")
-    if not answers or any(answer is None or answer is ... for answer in answers):
+    if not answers or any(map(_untouched, answers)):
         return todo
     if exercise.cases:
         if len(answers) != 1 or not callable(answers[0]):
@@ -84,7 +84,7 @@ def _judge(exercise: Exercise, answers: tuple[Any, ...]) -> Verdict:
         outcomes = [_call(answers[0], arguments) for arguments in exercise.cases]
     else:
         outcomes = [answers if len(answers) > 1 else answers[0]]
-    if all(outcome is None or outcome is ... for outcome in outcomes):
+    if all(map(_untouched, outcomes)):
         return todo
 
     wanted = _outcomes(exercise, exercise.oracle)
@@ -95,6 +95,11 @@ def _judge(exercise: Exercise, answers: tuple[Any, ...]) -> Verdict:
             mistake = _mistake(exercise, outcomes)
             return verdict("not yet", f"{call}{difference}. {mistake or 'Hint: ' + exercise.hint}")
     return verdict("correct", "correct.")
+
+
+def _untouched(answer: Any) -> bool:
+    """Whether the dots of the stub are still there."""
+    return answer is None or answer is ... or (isinstance(answer, tuple) and any(part is ... for part in answer))
 
 
 def _call(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:

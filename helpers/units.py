@@ -27,11 +27,11 @@ def _real(value: Real) -> float:
 
 
 def _digits(value: float, digits: int) -> str:
-    """The value with that many significant digits, without an exponent and without trailing zeros."""
+    """The value with that many significant digits, or all of those before the point; no exponent, no trailing zeros."""
     if value == 0:
         return "0"
-    decimals = digits - 1 - math.floor(math.log10(abs(value)))
-    text = f"{round(value, decimals):.{max(decimals, 0)}f}"
+    decimals = max(digits - 1 - math.floor(math.log10(abs(value))), 0)
+    text = f"{value:.{decimals}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
@@ -128,7 +128,7 @@ class Table:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
-    """A table to end a cell with; numbers are printed as they are, so format them with their unit first.
+    """A table to end a cell with. Quantities carry a unit, so pass them through `si`; a bare float gets six digits.
 
     >>> table(["dtype", "size"], [["bfloat16", si(2, "B")], ["float32", si(4, "B")]])
     dtype     size
@@ -138,7 +138,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
 
     Raises ValueError for a row of another length than the columns.
     """
-    lines = tuple(tuple(str(cell) for cell in row) for row in rows)
+    lines = tuple(tuple(f"{cell:.6g}" if isinstance(cell, float) else str(cell) for cell in row) for row in rows)
     for line in lines:
         if len(line) != len(columns):
             raise ValueError(f"the table has {len(columns)} columns {list(columns)}, a row has {list(line)}")

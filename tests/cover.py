@@ -6,6 +6,11 @@ from tests.course import ROOT
 PATH = ROOT / ".github" / "formats.png"
 
 
-def draw_cover() -> bytes:
-    """The picture as PNG bytes."""
-    return draw.png(draw.ranges())
+def figure() -> draw.Figure:
+    """What the picture shows."""
+    return draw.ranges()
+
+
+def store() -> None:
+    """Write the picture, with its summary in words inside the file."""
+    PATH.write_bytes(draw.png(figure(), draw.summary(figure())))

@@ -47,7 +47,6 @@ def _strip(output: NotebookNode) -> None:
     if "data" in output:
         # A stored model id points at a widget that is gone; the picture and the words beside it remain.
         output.data.pop(_WIDGET, None)
-    if "execution_count" in output:
         output.metadata = NotebookNode({k: v for k, v in output.metadata.items() if k.startswith("image/")})
     if output.output_type == "error":  # the traceback names files of this machine
         output.traceback = [f"{output.ename}: {output.evalue}"]
@@ -73,7 +72,7 @@ def main() -> None:
             parser.error(f"there is no notebook {number}; there are {', '.join(known)}")
     for number in numbers or known:
         print(f"{known[number].name}: {refresh(known[number]):.1f} s", flush=True)
-    cover.PATH.write_bytes(cover.draw_cover())
+    cover.store()
 
 
 if __name__ == "__main__":

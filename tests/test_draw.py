@@ -1,0 +1,124 @@
+"""Figures are tested by their labels, counts and data, not by pixels; `show` by the bundle that it displays."""
+
+import struct
+
+import matplotlib
+import pytest
+
+from helpers import draw, formats
+
+FIGURES = {
+    "bits": lambda: draw.bits(0x3F80, "bfloat16"),
+    "bits of 64": lambda: draw.bits(formats.encode(0.1, "float64"), "float64"),
+    "layouts": draw.layouts,
+    "number_line": lambda: draw.number_line(["float4_e2m1fn", "float8_e5m2"], 0, 6, "title"),
+    "ranges": draw.ranges,
+    "spacing": lambda: draw.spacing(["bfloat16", "float16"], 2**-16, 2**12),
+    "neighbourhood": lambda: draw.neighbourhood(1.0, "bfloat16"),
+    "lines": lambda: draw.lines({"a": ([1, 10], [1, 2]), "b": ([1, 10], [3, 4])}, "title", "x / s", "y / B", log="xy"),
+    "stacked_bars": lambda: draw.stacked_bars({"r": {"p": 2, "q": 4}, "s": {"q": 4}}, "title", "byte"),
+}
+
+
+@pytest.fixture(params=FIGURES, ids=str)
+def figure(request):
+    return FIGURES[request.param]()
+
+
+def test_a_figure_fits_the_page_and_has_a_title(figure):
+    assert figure.get_figwidth() <= 6.4
+    assert figure.axes[0].get_title(loc="left")
+
+
+def test_no_text_leaves_the_picture(figure):
+    draw.png(figure)
+    drawn = figure.get_tightbbox()  # in inches, around everything that is drawn
+    width, height = figure.get_size_inches()
+    assert drawn.x0 > -0.02 and drawn.y0 > -0.02 and drawn.x1 < width + 0.02 and drawn.y1 < height + 0.02
+
+
+def test_the_same_figure_gives_the_same_bytes_in_any_style(request, figure):
+    first = draw.png(figure)
+    with matplotlib.rc_context({"font.size": 30, "axes.facecolor": "red", "savefig.facecolor": "black"}):
+        again = draw.png(FIGURES[request.node.callspec.params["figure"]]())
+    assert again == first
+
+
+def test_drawing_leaves_the_learners_style_alone(figure):
+    with matplotlib.rc_context({"font.size": 30}):
+        draw.png(draw.layouts())
+        assert matplotlib.rcParams["font.size"] == 30
+
+
+def test_the_picture_is_opaque_at_110_dpi(figure):
+    data = draw.png(figure)
+    width, height = struct.unpack(">II", data[16:24])
+    assert (width, height) == tuple(int(110 * inches) for inches in figure.get_size_inches())
+    assert figure.get_facecolor() == (1, 1, 1, 1)
+
+
+def test_summary_says_what_the_figure_shows():
+    text = draw.summary(FIGURES["lines"]())
+    assert text.splitlines() == [
+        "Title: title",
+        "x: x / s (log, 0.891 to 11.2)",
+        "y: y / B (log, 0.933 to 4.29)",
+        "Line a: (1, 1) (10, 2)",
+        "Line b: (1, 3) (10, 4)",
+        "Text: a | b",
+    ]
+    bars = draw.summary(FIGURES["stacked_bars"]())
+    assert "y: r, s\nBars p: 2 0\nBars q: 4 4\nText: 2 | 4 | 4 | 6 | 4" in bars
+
+
+def test_summary_changes_with_the_data_and_stays_short(figure):
+    assert len(draw.summary(figure)) < 1500
+    changed = draw.summary(draw.lines({"a": ([1, 10], [1, 2.1])}, "title", "x", "y"))
+    assert changed != draw.summary(draw.lines({"a": ([1, 10], [1, 2])}, "title", "x", "y"))
+
+
+def test_summary_thins_out_long_lines():
+    text = draw.summary(draw.lines({"a": (range(101), range(101))}, "t", "x", "y"))
+    assert "Line a: (0, 0) (25, 25) (50, 50) (75, 75) (100, 100) of 101 points" in text
+
+
+def test_bits_show_each_digit_in_its_field():
+    figure = draw.bits(formats.encode(-5.0, "bfloat16"), "bfloat16")
+    digits = [text.get_text() for text in figure.axes[0].texts if text.get_text() in "01"]
+    assert "".join(digits) == f"{formats.encode(-5.0, 'bfloat16'):016b}"
+    assert figure.axes[0].get_title(loc="left") == "bfloat16: −2² × 1.25 = −5"
+    colours = [patch.get_facecolor() for patch in figure.axes[0].patches]
+    assert [colours.count(colour) for colour in dict.fromkeys(colours)] == [1, 8, 7]
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0, -1.0, 65504.0, 6e-8])
+def test_neighbourhood_marks_three_numbers(value):
+    texts = [text.get_text() for text in draw.neighbourhood(value, "float16").axes[0].texts]
+    near = formats.neighbours(value, "float16")
+    assert texts[:3] == [f"{x:.9g}" for x in (near.below, near.nearest, near.above)]
+
+
+def test_neighbourhood_at_the_end_of_a_format_without_infinity():
+    texts = [text.get_text() for text in draw.neighbourhood(448, "float8_e4m3fn").axes[0].texts]
+    assert "nothing" in texts
+
+
+def test_spacing_draws_the_gap_of_the_format():
+    for line in draw.spacing(["bfloat16", "float16"], 2**-16, 2**12).axes[0].lines:
+        for value, gap in line.get_xydata():
+            near = formats.neighbours(value, line.get_label())
+            assert gap == near.above - near.nearest
+
+
+def test_show_displays_picture_and_words(capsys):
+    draw.show(FIGURES["lines"](), "Line chart of nothing much.")
+    assert capsys.readouterr().out.startswith("Line chart of nothing much.\nTitle: title\nx: x / s (log")
+    data, metadata = draw.bundle(FIGURES["lines"](), "Line chart of nothing much.")
+    assert data["image/png"].startswith(b"\x89PNG")
+    assert metadata == {"image/png": {"alt": "Line chart of nothing much."}}
+
+
+@pytest.mark.parametrize("alt", ["", "  ", "x" * 201])
+def test_show_wants_an_alt_text(alt):
+    with pytest.raises(ValueError, match="an alt text has 1 to 200 characters, this one has"):
+        draw.show(FIGURES["lines"](), alt)

@@ -1,0 +1,239 @@
+"""Every code of every format of at most 16 bits, and samples above, against torch's own bit casts and ml_dtypes."""
+
+import math
+import random
+import struct
+from fractions import Fraction
+
+import ml_dtypes
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helpers import formats
+from helpers.formats import FORMATS, decode, encode
+
+SMALL = [fmt for fmt in FORMATS.values() if fmt.bits <= 16]
+IN_TORCH = [fmt for fmt in FORMATS.values() if fmt.dtype is not None]
+INTEGERS = {8: torch.uint8, 16: torch.uint16, 32: torch.int32, 64: torch.int64}
+NUMPY = {"float64": np.float64, "float32": np.float32, "float16": np.float16} | {
+    name: getattr(ml_dtypes, name) for name in ("bfloat16", "float8_e4m3fn", "float8_e5m2", "float4_e2m1fn")
+}
+
+
+def same(a: float, b: float) -> bool:
+    """Equal, with the sign of zero, and NaN equal to NaN."""
+    return (math.isnan(a) and math.isnan(b)) or (a == b and math.copysign(1, a) == math.copysign(1, b))
+
+
+def sample_codes(fmt) -> list[int]:
+    """All codes up to 16 bits; above, 20,000 random ones and every edge."""
+    if fmt.bits <= 16:
+        return list(range(1 << fmt.bits))
+    edges = [0, 1, 2, (1 << fmt.fraction_bits) - 1, 1 << fmt.fraction_bits, fmt.max_code, fmt.inf_code, fmt.nan_code]
+    edges += [(1 << fmt.bits) - 1, fmt.inf_code + 1]
+    draw = random.Random(0)
+    codes = [*edges, *(draw.getrandbits(fmt.bits) for _ in range(20_000))]
+    return [code ^ sign for code in codes[:20] for sign in (0, fmt.sign_bit)] + codes[20:]
+
+
+def torch_values(codes: list[int], fmt) -> list[float]:
+    """The values that torch reads in these codes."""
+    wide = torch.tensor([code - (1 << fmt.bits) if fmt.bits >= 32 and code & fmt.sign_bit else code for code in codes])
+    return wide.to(INTEGERS[fmt.bits]).view(fmt.dtype).double().tolist()
+
+
+@pytest.mark.parametrize("fmt", IN_TORCH, ids=lambda fmt: fmt.name)
+def test_decode_agrees_with_torch(fmt):
+    codes = sample_codes(fmt)
+    for code, expected in zip(codes, torch_values(codes, fmt), strict=True):
+        assert same(decode(code, fmt).value, expected), f"{code:#x}"
+
+
+def test_decode_float4_agrees_with_ml_dtypes():
+    codes = np.arange(16, dtype=np.uint8)
+    for code, expected in zip(codes.tolist(), codes.view(ml_dtypes.float4_e2m1fn).astype(float), strict=True):
+        assert same(decode(code, "float4_e2m1fn").value, expected)
+
+
+def test_tfloat32_is_float32_without_its_last_13_bits():
+    fmt = FORMATS["tfloat32"]
+    for code in sample_codes(fmt):
+        (expected,) = struct.unpack("<f", struct.pack("<I", code << 13))
+        assert same(decode(code, fmt).value, expected)
+
+
+@pytest.mark.parametrize("fmt", FORMATS.values(), ids=lambda fmt: fmt.name)
+def test_fields_and_kind(fmt):
+    for code in sample_codes(fmt)[:: 1 if fmt.bits <= 8 else 97]:
+        number = decode(code, fmt)
+        fields = (number.sign << fmt.exponent_bits | number.exponent) << fmt.fraction_bits | number.fraction
+        assert fields == code
+        magnitude = abs(number.value)
+        kind = (
+            "nan" if math.isnan(magnitude) else "infinity" if math.isinf(magnitude) else "zero" if magnitude == 0
+            else "subnormal" if magnitude < fmt.smallest_normal else "normal"
+        )  # fmt: skip
+        assert number.kind == kind
+
+
+@pytest.mark.parametrize("fmt", FORMATS.values(), ids=lambda fmt: fmt.name)
+def test_encode_is_the_inverse_of_decode(fmt):
+    for code in sample_codes(fmt):
+        number = decode(code, fmt)
+        if number.kind == "nan":
+            assert math.isnan(decode(encode(number.value, fmt), fmt).value)
+        else:
+            assert encode(number.value, fmt) == code
+
+
+def awkward(fmt) -> list[float]:
+    """Values where rounding is hard: midpoints between neighbours and their neighbours in float64, and the limits."""
+    draw = random.Random(1)
+    codes = range(fmt.max_code) if fmt.bits <= 8 else [draw.randrange(fmt.max_code) for _ in range(3000)]
+    middles = [(decode(c, fmt).value + decode(c + 1, fmt).value) / 2 for c in codes]
+    top = fmt.max + (fmt.max - decode(fmt.max_code - 1, fmt).value) / 2 if fmt.bits < 64 else math.inf
+    limits = [0.0, fmt.max, top, fmt.smallest_normal, fmt.smallest_subnormal, fmt.smallest_subnormal / 2, math.inf]
+    spread = [draw.lognormvariate(0, 8) for _ in range(3000)]
+    near = [math.nextafter(x, to) for x in middles + limits for to in (0, math.inf)]
+    return [s * x for x in [*middles, *limits, *near, *spread] for s in (1.0, -1.0)]
+
+
+@pytest.mark.parametrize("name", NUMPY)
+def test_encode_rounds_like_ml_dtypes(name):
+    fmt = FORMATS[name]
+    # From float32 to the small formats: ml_dtypes, like torch, goes from float64 through float32 and rounds twice.
+    with np.errstate(over="ignore"):
+        values = np.array(awkward(fmt)).astype(np.float32 if fmt.bits < 32 else np.float64)
+        expected = values.astype(NUMPY[name]).astype(float)
+    for value, want in zip(values.tolist(), expected.tolist(), strict=True):
+        assert same(decode(encode(value, fmt), fmt).value, want), value
+
+
+@pytest.mark.parametrize("fmt", [f for f in IN_TORCH if f.nonfinite == "ieee"], ids=lambda fmt: fmt.name)
+def test_encode_rounds_like_torch(fmt):
+    values = torch.tensor(awkward(fmt), dtype=torch.float64 if fmt.bits >= 32 else torch.float32)
+    for value, want in zip(values.tolist(), values.to(fmt.dtype).double().tolist(), strict=True):
+        assert same(decode(encode(value, fmt), fmt).value, want), value
+
+
+def test_encode_rounds_once_where_two_roundings_differ():
+    # Just above the midpoint of 1 and the next bfloat16: exact rounding goes up, by way of float32 it would tie to 1.
+    value = 1 + Fraction(1, 2**8) + Fraction(1, 2**40)
+    assert decode(encode(value, "bfloat16"), "bfloat16").value == 1 + 2**-7
+    assert decode(encode(2**53 + 1, "float64"), "float64").value == 2**53
+
+
+def test_saturate_stops_at_the_largest_number():
+    for fmt in FORMATS.values():
+        for value in (math.inf, fmt.max * Fraction(3)) if fmt.bits == 64 else (math.inf, fmt.max * 3):
+            assert decode(encode(value, fmt, saturate=True), fmt).value == fmt.max
+            assert decode(encode(-value, fmt, saturate=True), fmt).value == -fmt.max
+
+
+def test_out_of_range_without_saturation():
+    assert decode(encode(65520, "float16"), "float16").value == math.inf
+    assert decode(encode(65519, "float16"), "float16").value == 65504
+    assert math.isnan(decode(encode(465, "float8_e4m3fn"), "float8_e4m3fn").value)
+    assert decode(encode(464, "float8_e4m3fn"), "float8_e4m3fn").value == 448
+    assert decode(encode(1e9, "float4_e2m1fn"), "float4_e2m1fn").value == 6
+
+
+@pytest.mark.parametrize("fmt", IN_TORCH, ids=lambda fmt: fmt.name)
+def test_limits_agree_with_finfo(fmt):
+    info = torch.finfo(fmt.dtype)
+    assert (fmt.max, fmt.eps, fmt.smallest_normal, fmt.bits) == (info.max, info.eps, info.tiny, info.bits)
+    assert decode(1, fmt).value == fmt.smallest_subnormal
+
+
+@pytest.mark.parametrize("fmt", SMALL, ids=lambda fmt: fmt.name)
+def test_values_are_the_finite_numbers_in_order(fmt):
+    finite = {decode(code, fmt).value for code in range(1 << fmt.bits)} - {math.inf, -math.inf}
+    assert formats.values(fmt) == sorted(x for x in finite if not math.isnan(x))
+
+
+@pytest.mark.parametrize("fmt", [f for f in SMALL if f.bits <= 8], ids=lambda fmt: fmt.name)
+def test_neighbours_walk_through_all_values(fmt):
+    line = formats.values(fmt)
+    ends = [-math.inf, math.inf] if fmt.inf_code else [None, None]
+    for below, value, above in zip([ends[0], *line], line, [*line[1:], ends[1]], strict=False):
+        assert formats.neighbours(value, fmt) == formats.Neighbours(below, value, above)
+
+
+@pytest.mark.parametrize("name", ["float64", "float32", "float16"])
+@given(value=st.floats(allow_nan=False, width=16))
+def test_neighbours_agree_with_nextafter(name, value):
+    kind = NUMPY[name]
+    near = formats.neighbours(value, name)
+    if math.isfinite(value):
+        assert near.below == np.nextafter(kind(value), kind(-np.inf))
+        assert near.above == np.nextafter(kind(value), kind(np.inf))
+    assert near.nearest == value
+
+
+def test_neighbours_of_infinity():
+    assert formats.neighbours(math.inf, "float16") == formats.Neighbours(65504.0, math.inf, None)
+
+
+@pytest.mark.parametrize("fmt", IN_TORCH, ids=lambda fmt: fmt.name)
+def test_bits_of_reads_what_torch_stores(fmt):
+    for value in (0.0, -0.0, 1.0, -1.5, 0.1, math.nan):
+        stored = torch.tensor(value, dtype=torch.float64).to(fmt.dtype)
+        assert same(decode(formats.bits_of(stored), fmt).value, stored.double().item())
+
+
+def test_bits_of_takes_any_single_element():
+    row = torch.tensor([[1.0, 2.0, 3.0]], requires_grad=True)
+    assert formats.bits_of(row[:, 1:2]) == encode(2.0, "float32")
+
+
+@pytest.mark.parametrize(
+    ("code", "name", "text"),
+    [
+        (0, "float16", "0"),
+        (0x8000, "float16", "−0"),
+        (0x7C00, "float16", "∞"),
+        (0x7E00, "float16", "NaN"),
+        (1, "float16", "2⁻¹⁴ × 0.0009765625 = 5.96046448e-08"),
+        (0xC0A0, "bfloat16", "−2² × 1.25 = −5"),
+    ],
+)
+def test_formula(code, name, text):
+    assert formats.formula(code, name).replace("≈", "=") == text
+
+
+def test_formula_says_when_digits_are_left_out():
+    assert "≈" in formats.formula(encode(0.1, "float64"), "float64")
+    assert "≈" not in formats.formula(encode(0.5, "float64"), "float64")
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: decode(65536, "float16"), ValueError, "code 65536 does not fit float16: 16 bits hold 0 to 65535"),
+        (lambda: decode(-1, "float16"), ValueError, "code -1 does not fit"),
+        (lambda: decode(1.0, "float16"), TypeError, "a code is an integer, got 1.0; use bits_of"),
+        (lambda: decode(True, "float16"), TypeError, "a code is an integer, got True"),
+        (lambda: decode(1, "float17"), ValueError, "no floating-point format 'float17'; there are float64, float32"),
+        (lambda: decode(1, torch.int8), ValueError, "no floating-point format 'int8'"),
+        (lambda: decode(1, 16), TypeError, "a format is a name, a torch dtype or a FloatFormat, got 16"),
+        (lambda: encode("1", "float16"), TypeError, "encode takes a real number, got '1' (str)"),
+        (lambda: encode(1j, "float16"), TypeError, "encode takes a real number, got 1j"),
+        (lambda: encode(torch.tensor(1.0), "float16"), TypeError, "pass t.item()"),
+        (lambda: encode(math.nan, "float4_e2m1fn"), ValueError, "float4_e2m1fn has no NaN"),
+        (lambda: formats.bits_of(0.1), TypeError, "bits_of takes a tensor, got 0.1; wrap it"),
+        (lambda: formats.bits_of(torch.zeros(2)), ValueError, "got shape (2,); index one"),
+        (lambda: formats.bits_of(torch.tensor(1)), ValueError, "no floating-point format 'int64'"),
+        (lambda: formats.bits_of(torch.empty((), device="meta")), ValueError, "a meta tensor has a shape"),
+        (lambda: formats.neighbours(math.nan, "float16"), ValueError, "nan has no neighbours"),
+        (lambda: formats.neighbours(1e9, "float8_e4m3fn"), ValueError, "float8_e4m3fn stores it as NaN"),
+        (lambda: formats.values("float32"), ValueError, "float32 has 2^32 codes"),
+    ],
+)
+def test_bad_input_gets_one_clear_sentence(call, error, message):
+    with pytest.raises(error) as caught:
+        call()
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)

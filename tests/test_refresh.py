@@ -1,0 +1,84 @@
+"""`python -m tests.refresh`: what it stores, and that storing again changes nothing."""
+
+import subprocess
+import sys
+
+import nbformat
+import pytest
+from nbclient.exceptions import CellExecutionError
+from PIL import Image
+
+from helpers import draw
+from tests import cover, refresh
+from tests.course import ROOT, read
+
+CELLS = [
+    "import sys\n\nfrom helpers import draw, explore, units\nfrom helpers.selfcheck import check",
+    "print('a', flush=True)\nprint('b', flush=True)",
+    "draw.show(draw.bits(1, 'float8_e5m2'), 'Bits of the smallest number.')",
+    "explore.float_bits(2.0, 'float8_e4m3fn')",
+    "units.table(['a'], [[1]])",
+    "check('gap', ...)",
+    "1 / 0",
+]
+
+
+@pytest.fixture
+def path(tmp_path):
+    notebook = nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_code_cell(source, id=f"c{i}") for i, source in enumerate(CELLS)]
+    )
+    notebook.cells[-1].metadata = {
+        "tags": ["raises-exception"],
+        "collapsed": True,
+        "slideshow": {"slide_type": "slide"},
+    }
+    notebook.metadata = {"language_info": {"name": "python", "version": "3.0"}, "widgets": {}}
+    nbformat.write(notebook, tmp_path / "probe.ipynb")
+    return tmp_path / "probe.ipynb"
+
+
+def test_a_second_refresh_changes_no_byte(path):
+    refresh.refresh(path)
+    first = path.read_bytes()
+    refresh.refresh(path)
+    assert path.read_bytes() == first
+
+
+def test_what_is_stored(path):
+    refresh.refresh(path)
+    cells = read(path).cells
+    assert [cell.execution_count for cell in cells] == [1, 2, 3, 4, 5, 6, 7]
+    assert [output.text for output in cells[1].outputs] == ["a\nb\n"]
+    assert set(cells[2].outputs[0].data) == {"image/png", "text/plain"}
+    assert cells[2].outputs[0].metadata == {"image/png": {"alt": "Bits of the smallest number."}}
+    assert set(cells[3].outputs[0].data) == {"image/png", "text/plain"}
+    assert cells[6].outputs[0].traceback == ["ZeroDivisionError: division by zero"]
+    assert cells[6].metadata == {"tags": ["raises-exception"], "slideshow": {"slide_type": "slide"}}
+    assert read(path).metadata == {
+        "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
+        "language_info": {"name": "python"},
+    }
+
+
+def test_a_failing_cell_leaves_the_file_alone(path):
+    notebook = read(path)
+    notebook.cells[-1].metadata = {}
+    nbformat.write(notebook, path)
+    before = path.read_bytes()
+    with pytest.raises(CellExecutionError, match="ZeroDivisionError"):
+        refresh.refresh(path)
+    assert path.read_bytes() == before
+
+
+def test_an_unknown_number_is_refused():
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.refresh", "99"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert "there is no notebook 99; there are 00, 01" in done.stderr
+
+
+def test_the_picture_of_the_readme_is_the_one_that_the_course_draws():
+    with Image.open(cover.PATH) as picture:
+        assert picture.info["Description"] == draw.summary(cover.figure())

@@ -1,0 +1,88 @@
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helpers import units
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (0, "B", "0 B"),
+        (512, "B", "512 B"),
+        (999.9996, "B", "1 kB"),
+        (999_999, "B", "1 MB"),
+        (1536, "B", "1.54 kB"),
+        (140e9, "B", "140 GB"),
+        (-2.5e6, "B", "-2.5 MB"),
+        (0.004, "B", "0.004 B"),
+        (295.4, "FLOP/B", "295 FLOP/B"),
+        (989.5e12, "FLOP/s", "990 TFLOP/s"),
+        (6.3e24, "FLOP", "6.30e+24 FLOP"),
+        (1, "s", "1 s"),
+        (0.9999999, "s", "1 s"),
+        (1.25e-6, "s", "1.25 µs"),
+        (999.9996e-6, "s", "1 ms"),
+        (3e-12, "s", "3 ps"),
+        (math.inf, "FLOP/B", "inf FLOP/B"),
+        (math.nan, "s", "nan s"),
+    ],
+)
+def test_si(value, unit, text):
+    assert units.si(value, unit) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, "0 B"),
+        (1023, "1023 B"),
+        (1024, "1 KiB"),
+        (2_415_919_104, "2.25 GiB"),
+        (2**60, "1 EiB"),
+        (2**80, "1.21e+24 B"),
+    ],
+)
+def test_iec(value, text):
+    assert units.iec(value) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "0 s"), (59, "59 s"), (60, "1 min"), (5400, "1.5 h"), (units.DAY, "1 days"), (143.9 * units.DAY, "144 days")],
+)
+def test_duration(seconds, text):
+    assert units.duration(seconds) == text
+
+
+@given(st.floats(min_value=1e-11, max_value=1e20), st.sampled_from(["B", "s"]))
+def test_si_reads_back(value, unit):
+    text, prefixed = units.si(value, unit, digits=6).split(" ")
+    powers = {"p": -12, "n": -9, "µ": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+    assert float(text) * 10 ** powers[prefixed.removesuffix(unit)] == pytest.approx(value, rel=1e-5)
+
+
+@pytest.mark.parametrize("value", ["3", None, True, [1]])
+@pytest.mark.parametrize("function", [lambda x: units.si(x, "B"), units.iec, units.duration])
+def test_a_quantity_is_a_number(function, value):
+    with pytest.raises(TypeError, match="a quantity is a real number, got"):
+        function(value)
+
+
+def test_table_shows_the_same_in_text_and_html():
+    table = units.table(["name", "size"], [["a<b", "1 B"], ["long name", 2], ["float", 1 / 3]])
+    assert repr(table).splitlines() == [
+        "name       size",
+        "---------  ----",
+        "a<b        1 B",
+        "long name  2",
+        "float      0.333333",
+    ]
+    assert "<td>a&lt;b</td><td>1 B</td>" in table._repr_html_()
+
+
+def test_table_refuses_a_ragged_row():
+    with pytest.raises(ValueError, match=r"2 columns \['a', 'b'\], a row has \['1'\]"):
+        units.table(["a", "b"], [[1]])
