@@ -75,7 +75,7 @@ def test_table_shows_the_same_in_text_and_html():
     table = units.table(["name", "size"], [["a<b", "1 B"], ["long name", 2], ["float", 1 / 3]])
     assert repr(table).splitlines() == [
         "name       size",
-        "---------  ----",
+        "---------  --------",
         "a<b        1 B",
         "long name  2",
         "float      0.333333",
