@@ -21,7 +21,7 @@ from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import FuncFormatter, ScalarFormatter
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
@@ -254,7 +254,7 @@ def ranges(names: Sequence[str] = tuple(formats.FORMATS)) -> Figure:
             ax.barh(row, normal - start, left=start, height=0.62, **subnormal)
         ax.barh(row, stop - normal, left=normal, height=0.62, color=BLUE)
         digits = fmt.fraction_bits * math.log10(2)
-        limits = f"{fmt.smallest_subnormal:.2g} to {fmt.max:.3g}; about {digits:.1f} digits"
+        limits = f"{_short(fmt.smallest_subnormal)} to {_short(fmt.max)}; about {digits:.1f} digits"
         if end > high:
             ax.text(0, row, limits, color="white", ha="center", va="center", fontsize=8)
         elif start < -20:
@@ -271,6 +271,14 @@ def ranges(names: Sequence[str] = tuple(formats.FORMATS)) -> Figure:
     ]
     ax.legend(handles=handles, loc="lower left")
     return fig
+
+
+def _short(value: float) -> str:
+    """A number as a person writes it: 65504, 6e-8, 3.4e38."""
+    if 0.001 <= value < 1e6:
+        return f"{value:.5g}"
+    digits, power = f"{value:.1e}".split("e")
+    return f"{digits.removesuffix('.0')}e{int(power)}"
 
 
 @styled
@@ -349,6 +357,11 @@ def lines(
         )
     if "x" in log:
         ax.set_xscale("log")
+        places = sorted({place for x, _ in series.values() for place in x})
+        if len(places) <= 8:  # few enough to mark each, in place of powers of ten
+            ax.set_xticks(places)
+            ax.set_xticks([], minor=True)
+            ax.xaxis.set_major_formatter(ScalarFormatter())
     if "y" in log:
         ax.set_yscale("log")
     return fig
