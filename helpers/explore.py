@@ -29,10 +29,13 @@ class View(widgets.VBox):
 
 
 _COLUMNS = 32  # bits in a row
-_CSS = "".join(f".bit-{field} {{background: {colour}; color: black}}" for field, colour in draw.FIELDS.items())
-_CSS += ".bit-sign, .bit-exponent, .bit-fraction {border: 1px solid transparent; font-family: monospace}"
-_CSS += "button.bit-sign.mod-active, button.bit-exponent.mod-active, button.bit-fraction.mod-active"
-_CSS += "{border-color: black; font-weight: bold; color: black}"
+# A bit that is set keeps its field's colour; JupyterLab would turn it grey.
+_CSS = "".join(
+    f"button.bit-{field}, button.bit-{field}.mod-active {{background: {colour} !important; color: black !important; "
+    f"font-family: monospace; border: 1px solid transparent}}"
+    f"button.bit-{field}.mod-active {{border-color: black !important; font-weight: bold}}"
+    for field, colour in draw.FIELDS.items()
+)
 
 
 class FloatBits(View):

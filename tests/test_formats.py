@@ -163,6 +163,7 @@ def test_neighbours_walk_through_all_values(fmt):
 
 
 @pytest.mark.parametrize("name", ["float64", "float32", "float16"])
+@pytest.mark.filterwarnings("ignore:overflow encountered in nextafter")
 @given(value=st.floats(allow_nan=False, width=16))
 def test_neighbours_agree_with_nextafter(name, value):
     kind = NUMPY[name]
