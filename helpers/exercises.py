@@ -175,7 +175,7 @@ _add(
         cases=_IEEE_CASES,
         oracle=lambda e, f: (2 - 2.0**-f) * 2.0 ** (2 ** (e - 1) - 1),
         mistakes={
-            "You used the exponent of all ones: IEEE formats reserve it for infinity and NaN.": lambda e, f: (
+            "Twice the right power: the exponent of all ones is reserved, and the bias is 2^(E−1) − 1.": lambda e, f: (
                 (2 - 2.0**-f) * 2.0 ** (2 ** (e - 1))
             ),
             "You forgot the fraction: with all its bits set the significand is almost 2.": lambda e, f: (
@@ -216,6 +216,12 @@ _add(
                 "float8_e4m3fn",
                 "float8_e5m2",
             ),
+            "float32 has the range for a, but it has 4 byte and the budget is 2.": lambda: (
+                "float32",
+                "float16",
+                "float8_e4m3fn",
+                "float8_e5m2",
+            ),
             "bfloat16 near 1 is spaced 2^-7 = 0.0078: 1.001 rounds to 1.": lambda: (
                 "bfloat16",
                 "bfloat16",
@@ -223,15 +229,15 @@ _add(
                 "float8_e5m2",
             ),
         },
-        hint="Read the table of limits: `max` says how far a format reaches, `eps` how fine it is near 1.",
+        hint="Use the names of the table in section 4; there, largest says how far, eps how fine.",
     )
 )
 
 _add(
     Exercise(
         "gap",
-        cases=((1.0, 7), (1.0, 10), (256.0, 7), (1000.0, 10), (0.75, 7), (3e-3, 23)),
-        oracle=lambda value, f: 2.0 ** (math.floor(math.log2(value)) - f),
+        cases=((1.0, 7), (1.0, 10), (256.0, 7), (1000.0, 10), (0.75, 7), (1.25, 7), (3e-3, 23)),
+        oracle=lambda value, f: 2.0 ** (math.frexp(value)[1] - 1 - f),  # frexp is exact where log2 may round up
         mistakes={
             "That is the gap at 1, whatever the value: the gap doubles at every power of two.": lambda v, f: 2.0**-f,
             "You multiplied the value itself by eps: between two powers of two the gap stays the same.": lambda v, f: (
@@ -240,6 +246,12 @@ _add(
             "That is half the gap, the largest rounding error.": lambda v, f: 2.0 ** (math.floor(math.log2(v)) - f - 1),
             "You rounded log2 to the nearest: take the power of two at or below the value.": lambda v, f: (
                 2.0 ** (round(math.log2(v)) - f)
+            ),
+            "You rounded log2 up: take the power of two at or below the value.": lambda v, f: (
+                2.0 ** (math.ceil(math.log2(v)) - f)
+            ),
+            "Python's int() rounds towards zero, which is up for values below 1: use math.floor.": lambda v, f: (
+                2.0 ** (int(math.log2(v)) - f)
             ),
             "You took the power of two above the value: take the one at or below it.": lambda v, f: (
                 2.0 ** (math.floor(math.log2(v)) + 1 - f)
@@ -269,6 +281,7 @@ _add(
             "Those are bytes: divide by 10^9 for GB and by 2^30 for GiB.": lambda n, bits: (n * bits / 8,) * 2,
         },
         hint="First bytes = parameters × bits / 8; then bytes / 10^9 and bytes / 2^30.",
+        tolerance=0.001,
     )
 )
 
@@ -282,7 +295,7 @@ _add(
                 2 ** (f + 1)
             ),
             "You forgot the hidden 1: with it a number has fraction_bits + 1 significant bits.": lambda f: 2**f + 1,
-            "That is the largest integer below the first gap; every integer up to the next power of two exists.": (
+            "That one is still there, and so is the next: every integer up to a power of two exists.": (
                 lambda f: 2 ** (f + 1) - 1
             ),
             "Above 2^(f+1) the gap is 2, so even numbers still exist: look for the first odd one.": lambda f: (
@@ -308,6 +321,7 @@ _add(
             (torch.ones(1000, dtype=torch.bfloat16),),
             (torch.full((2000,), 0.01, dtype=torch.bfloat16),),
             (torch.full((5000,), 1.0, dtype=torch.float16),),
+            (torch.linspace(0, 1, 3001).to(torch.bfloat16),),
         ),
         oracle=lambda values: values.double().sum().to(values.dtype),
         mistakes={
@@ -362,6 +376,8 @@ _add(
             (torch.tensor([5e-9, -0.7, 0.01]),),
             (torch.tensor([-3.0, 2.0, 1e-7]),),
             (torch.tensor([1e-7, -9e-7]),),
+            (torch.tensor([1.9999]),),
+            (torch.tensor([1e6]),),
         ),
         oracle=_loss_scale,
         mistakes={
@@ -374,6 +390,13 @@ _add(
             "Twice too large: the largest gradient becomes infinity. Round the exponent down.": lambda g: (
                 2 * _loss_scale(g)
             ),
+            "float16 ends at 65504, not at 65536: 65536 / 1.9999 allows a power too many.": lambda g: _loss_scale(
+                g, 65536.0
+            ),
+            "You rounded log2 to the nearest: rounded up, the largest gradient becomes infinity.": lambda g: (
+                2.0 ** round(math.log2(65504 / g.abs().max().item()))
+            ),
+            "That is the exponent: raise 2 to it.": lambda g: math.floor(math.log2(65504 / g.abs().max().item())),
             "That is no power of two: multiplying by it rounds the gradients.": lambda g: 65504 / g.abs().max().item(),
             "That is bfloat16's or float32's limit; the gradients are stored in float16.": lambda g: _loss_scale(
                 g, torch.finfo(torch.bfloat16).max

@@ -159,6 +159,8 @@ def _difference(found: Any, right: Any, tolerance: float, tell: bool = True) -> 
         return None
     if isinstance(right, Real) and not isinstance(right, bool):
         return _number_difference(found, right, tolerance, tell)
+    if isinstance(found, torch.dtype):
+        found = str(found).removeprefix("torch.")
     if type(found) is not type(right) or found != right:
         return f"expected {right!r}, got {_short(found)}" if tell else f"{_short(found)} is not it"
     return None
@@ -177,7 +179,7 @@ def _number_difference(found: Any, right: Real, tolerance: float, tell: bool) ->
         return f"expected {right:.7g}, got {found:.7g}"
     if found * right <= 0 or math.isinf(found):
         return f"{found:.7g} is not it"
-    return f"{found:.7g} is {found / right:.3g} times the right number"
+    return f"{found:.7g} is {found / right:.5g} times the right number"
 
 
 def _tensor_difference(found: Any, right: torch.Tensor, tolerance: float) -> str | None:
@@ -230,33 +232,38 @@ def compare(guess: Any, measured: Any, unit: str = "") -> Comparison:
     """Put a prediction beside the measured value, and say how far apart they are.
 
     >>> compare(2.5e9, 2_415_919_104, "B")
-    You predicted 2.5 GB; it is 2.42 GB: ratio 1.03.
+    You predicted 2.5 GB; it is 2.42 GB: ratio 1.035.
     >>> compare(..., 2_415_919_104, "B")
     Predict first: replace the ... by your guess in B and run the cell again.
 
     Without a guess the value stays hidden, so that looking costs a guess. `unit` is the unit of both; without one,
     anything may be compared. Never raises.
     """
-    shown = _quantity(measured, unit)
     if guess is None or guess is ...:
         unit = f" in {unit}" if unit else ""
         return Comparison(f"Predict first: replace the ... by your guess{unit} and run the cell again.")
+    digits = 3
+    while digits < 9 and _quantity(guess, unit, digits) == _quantity(measured, unit, digits):
+        digits += 1  # a guess that is close deserves to see how close
+    guessed, shown = _quantity(guess, unit, digits), _quantity(measured, unit, digits)
     both = [x for x in (guess, measured) if isinstance(x, Real) and not isinstance(x, bool)]
     if len(both) < 2:
         same = type(guess) is type(measured) and _short(guess) == _short(measured)
         verdict = "as predicted" if same else "not as predicted"
-        return Comparison(f"You predicted {_quantity(guess, unit)}; it is {shown}: {verdict}.")
+        return Comparison(f"You predicted {guessed}; it is {shown}: {verdict}.")
+    if guess == measured:
+        return Comparison(f"You predicted {_quantity(guess, unit)}: exactly right.")
     try:
-        ratio = f"ratio {guess / measured:.3g}" if measured else "no ratio to zero"
+        ratio = f"ratio {guess / measured:.4g}" if measured else "no ratio to zero"
     except (ArithmeticError, ValueError) as error:
         ratio = f"no ratio ({_described(error)})"
-    return Comparison(f"You predicted {_quantity(guess, unit)}; it is {shown}: {ratio}.")
+    return Comparison(f"You predicted {guessed}; it is {shown}: {ratio}.")
 
 
-def _quantity(value: Any, unit: str) -> str:
+def _quantity(value: Any, unit: str, digits: int = 3) -> str:
     if unit:
         try:
-            return units.si(value, unit)
+            return units.si(value, unit, digits)
         except Exception:
             return f"{_short(value)} (a number of {unit} is needed)"
-    return f"{value:.6g}" if isinstance(value, float) else _short(value)
+    return f"{value:.{digits + 3}g}" if isinstance(value, float) else _short(value)

@@ -162,6 +162,7 @@ def difference(right, found, cases=((),)):
         (1.0, math.nan, "got NaN (not a number)"),
         (1.0, 2, "expected 1, got 2"),
         ("a", "b", "expected 'a', got 'b'"),
+        ("bfloat16", torch.float16, "expected 'bfloat16', got 'float16'"),
         ((1, 2), 1, "expected 2 values, got 1"),
         ((1, 2), [1, 3], "value 2 of 2: expected 2, got 3"),
         (torch.zeros(2), 0, "expected a tensor, got 0"),
@@ -177,12 +178,13 @@ def test_the_difference_is_named(right, found, words):
 
 
 def test_equal_answers_of_other_types_are_accepted():
+    assert difference("bfloat16", torch.bfloat16) == "correct."
     assert difference(2, 2.0) == difference((1, 2), [1.0, 2.0]) == difference(2.0, np.float64(2)) == "correct."
 
 
 def test_a_value_is_not_given_away():
     message = check("card_in_gb", 3.0).message
-    assert "0.0349 times the right number" in message
+    assert "0.034925 times the right number" in message
     assert "85.9" not in message
 
 
@@ -194,6 +196,9 @@ def test_verdicts_escape_what_a_learner_wrote():
     ("guess", "measured", "unit", "words"),
     [
         (2e9, 1e9, "B", "You predicted 2 GB; it is 1 GB: ratio 2."),
+        (2e6, 1_999_999, "FLOP", "You predicted 2 MFLOP; it is 1.999999 MFLOP: ratio 1."),
+        (257, 256.0, "", "You predicted 257; it is 256: ratio 1.004."),
+        (256, 256.0, "", "You predicted 256: exactly right."),
         (1, 0, "", "no ratio to zero"),
         ("view", "view", "", "You predicted 'view'; it is 'view': as predicted."),
         ("copy", "view", "", "not as predicted"),
