@@ -29,7 +29,7 @@ def test_the_readme_has_its_two_commands():
     assert set(commands()) == {"open", "test"}
     for command in commands().values():
         assert command.startswith("python3 -m venv .venv && .venv/bin/python -m pip install -r requirements.txt")
-    assert commands()["open"].endswith("jupyter lab --notebook-dir=. notebooks/00_start_here.ipynb")
+    assert commands()["open"].endswith("jupyter lab --LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb")
 
 
 def test_ci_runs_the_test_command_of_the_readme():
