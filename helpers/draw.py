@@ -99,15 +99,19 @@ def png(figure: Figure, description: str | None = None) -> bytes:
 
 
 def summary(figure: Figure) -> str:
-    """What a figure shows, in words: title, axes with scale and limits, each labelled line, mark and bar, texts.
+    """What a figure shows, in words: title, axes with scale and limits, texts, each labelled line, mark, bar, picture.
 
     Artists without a label (matplotlib gives them one with a leading underscore) are left out: grid, guides, shades.
     """
-    lines = []
+    lines = [f"Title: {figure.get_suptitle()}"] if figure.get_suptitle() else []
     for ax in figure.axes:
         title = ax.get_title(loc="left") or ax.get_title()
         lines += [f"Title: {title}"] if title else []
-        lines += [_axis(name, axis) for name, axis in (("x", ax.xaxis), ("y", ax.yaxis)) if ax.axison]
+        lines += [
+            _axis(name, axis)
+            for name, axis in (("x", ax.xaxis), ("y", ax.yaxis))
+            if ax.axison and len(axis.get_ticklocs())
+        ]
         for line in ax.lines:
             if not line.get_label().startswith("_"):
                 lines.append(f"Line {line.get_label()}: {_points(line.get_xydata())}")
@@ -118,6 +122,9 @@ def summary(figure: Figure) -> str:
             if not bars.get_label().startswith("_"):
                 sizes = [bar.get_width() if bars.orientation == "horizontal" else bar.get_height() for bar in bars]
                 lines.append(f"Bars {bars.get_label()}: {' '.join(map(_number, sizes))}")
+        for picture in ax.images:
+            if not picture.get_label().startswith("_"):
+                lines.append(f"Picture {picture.get_label()}: {_quarters(np.asarray(picture.get_array()))}")
         texts = [" ".join(text.get_text().split()) for text in ax.texts if text.get_text().strip()]
         lines += [f"Text: {' | '.join(texts)}"] if texts else []
     return "\n".join(lines)
@@ -137,6 +144,14 @@ def _points(points: Iterable[Sequence[float]], most: int = 5) -> str:
     picked = [*points[:-1][::step], *points[-1:]]
     text = " ".join(f"({_number(x)}, {_number(y)})" for x, y in picked)
     return text if len(picked) == len(points) else f"{text} of {len(points)} points"
+
+
+def _quarters(pixels: np.ndarray) -> str:
+    """The size of a picture, and how bright its quarters are, in reading order."""
+    rows, columns = (size // 2 for size in pixels.shape[:2])
+    parts = pixels[:rows, :columns], pixels[:rows, columns:], pixels[rows:, :columns], pixels[rows:, columns:]
+    size = " × ".join(map(str, pixels.shape))
+    return f"{size}, mean of each quarter {' '.join(_number(part.mean()) for part in parts)}"
 
 
 def _number(value: float) -> str:
@@ -400,4 +415,73 @@ def stacked_bars(rows: dict[str, dict[str, float]], title: str, xlabel: str) -> 
     ax.invert_yaxis()
     ax.grid(axis="y", visible=False)
     fig.legend(loc="outside lower center", ncols=len(parts), fontsize=8)
+    return fig
+
+
+# --- named dimensions ----------------------------------------------------------------------------------------------
+
+_TINTS = ("#BBDDF2", "#F6C9A8", "#BDE8D8", "#EBCBDD", "#DDDDDD")
+
+
+@styled
+def groups(rows: dict[str, Sequence[int]], title: str, group: str) -> Figure:
+    """A strip of cells per row, in the order of memory: each cell carries its position and the number of its group.
+
+    `group` names what the numbers count, such as head. Same number, same tint.
+    """
+    fig, ax = _canvas(0.75 + 0.62 * len(rows), title, f"position in memory; the cell says which {group}")
+    for row, members in enumerate(rows.values()):
+        for position, member in enumerate(members):
+            ax.add_patch(
+                Rectangle(
+                    (position, row - 0.32), 1, 0.64,
+                    facecolor=_TINTS[member % 5], edgecolor="white", linewidth=1.5,
+                )
+            )  # fmt: skip
+            ax.text(position + 0.5, row, str(member), ha="center", va="center", fontsize=10)
+    length = max(map(len, rows.values()))
+    ax.set_xticks([position + 0.5 for position in range(length)], map(str, range(length)))
+    ax.set_yticks(range(len(rows)), list(rows), family="DejaVu Sans Mono")
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
+    ax.grid(visible=False)
+    ax.set(xlim=(0, length), ylim=(len(rows) - 0.55, -0.45))
+    return fig
+
+
+@styled
+def images(pictures: dict[str, torch.Tensor], title: str, columns: int = 1) -> Figure:
+    """Pictures side by side under one title, each with its name and its shape.
+
+    A picture is a tensor of axes (height, width), drawn in greys, or (height, width, channel) with three channels;
+    0 is black and 1 is white. Raises ValueError for any other shape.
+    """
+    for name, picture in pictures.items():
+        if picture.ndim not in (2, 3) or (picture.ndim == 3 and picture.shape[2] != 3):
+            raise ValueError(
+                f"a picture has the axes (height, width) or (height, width, 3), {name!r} has {tuple(picture.shape)}"
+            )
+    rows = math.ceil(len(pictures) / columns)
+    shapes = [tuple(picture.shape) for picture in pictures.values()]
+    # The tallest picture of each row sets its height, at one scale for all columns.
+    width = (WIDTH - 0.2) / columns - 0.15
+    heights = [
+        max(min(width * height / breadth, 2.2) for height, breadth, *_ in shapes[row * columns : (row + 1) * columns])
+        for row in range(rows)
+    ]
+    fig = Figure(figsize=(WIDTH, 0.35 + sum(heights) + 0.42 * rows))
+    FigureCanvasAgg(fig)
+    fig.suptitle(title, x=0.01, ha="left", fontsize=10, weight="bold")
+    axes = fig.subplots(rows, columns, squeeze=False, height_ratios=heights).flat
+    for ax, (name, picture) in itertools.zip_longest(axes, pictures.items(), fillvalue=("", None)):
+        ax.set(xticks=[], yticks=[])
+        ax.grid(visible=False)
+        ax.spines[:].set(visible=picture is not None, color="#999999", linewidth=0.8)  # white pictures end somewhere
+        if picture is not None:
+            ax.imshow(
+                picture.detach().cpu().clamp(0, 1), cmap="gray", vmin=0, vmax=1, interpolation="nearest", label=name
+            )
+            ax.set_anchor("NW")
+            label = f"{name}   {tuple(picture.shape)}"
+            ax.set_title(label, fontsize=8, weight="normal", family="DejaVu Sans Mono", loc="left")
     return fig

@@ -84,20 +84,35 @@ def _judge(exercise: Exercise, answers: tuple[Any, ...]) -> Verdict:
         outcomes = [_call(answers[0], arguments) for arguments in exercise.cases]
     else:
         outcomes = [answers if len(answers) > 1 else answers[0]]
-    if all(map(_untouched, outcomes)):
-        return todo
-
     wanted = _outcomes(exercise, exercise.oracle)
+    if all(map(_untouched, outcomes)):
+        return verdict("not attempted", _progress(exercise, outcomes[0], wanted[0]) or todo.message)
+
     for arguments, outcome, right in zip(exercise.cases or ((),), outcomes, wanted, strict=True):
         difference = _difference(outcome, right, exercise.tolerance, tell=bool(exercise.cases))
         if difference:
             call = f"{exercise.name}({', '.join(map(_short, arguments))}): " if exercise.cases else ""
-            mistake = _mistake(exercise, outcomes)
+            mistake = _mistake(exercise, outcomes) or _mistake_in_part(exercise, outcomes, wanted)
             return verdict("not yet", f"{call}{difference}. {mistake or 'Hint: ' + exercise.hint}")
     waste = _waste(exercise, answers[0], outcomes) if exercise.cost and exercise.cases else None
     if waste:
         return verdict("not yet", waste)
     return verdict("correct", "correct.")
+
+
+def _progress(exercise: Exercise, found: Any, right: Any) -> str | None:
+    """What to say of a function's answer in parts, of which some are still dots; None if all are."""
+    if not isinstance(right, tuple) or not isinstance(found, tuple) or len(found) != len(right):
+        return None
+    done = [place for place, part in enumerate(found) if part is not ...]
+    if not done:
+        return None
+    for place in done:
+        difference = _difference(found[place], right[place], exercise.tolerance)
+        if difference:
+            advice = _mistake_in_part(exercise, [found], [right], place)
+            return f"value {place + 1} of {len(right)}: {difference}. {advice or 'The others can wait.'}"
+    return f"{len(done)} of {len(right)} are right, and the others are still to do."
 
 
 def _untouched(answer: Any) -> bool:
@@ -123,6 +138,37 @@ def _mistake(exercise: Exercise, outcomes: list[Any], costs: list[float] | None 
         theirs = _outcomes(exercise, wrong)
         alike = not any(_difference(*pair, exercise.tolerance) for pair in zip(outcomes, theirs, strict=True))
         if alike and (costs is None or costs == _costs(exercise, wrong)):
+            return sentence
+    return None
+
+
+def _mistake_in_part(
+    exercise: Exercise, outcomes: list[Any], wanted: list[Any], place: int | None = None
+) -> str | None:
+    """The sentence of the mistake that spoils the first wrong part of an answer, and only that, in the same way.
+
+    So a mistake in one of ten parts is named also while another part is wrong.
+    """
+
+    def wrong_parts(found: list[Any]) -> list[int]:
+        pairs = zip(found, wanted, strict=False)
+        if not all(isinstance(x, tuple | list) and isinstance(y, tuple) and len(x) == len(y) for x, y in pairs):
+            return []
+        return [
+            part
+            for part in range(len(wanted[0]))
+            if any(_difference(x[part], y[part], exercise.tolerance) for x, y in zip(found, wanted, strict=False))
+        ]
+
+    wrong = wrong_parts(outcomes)
+    if not wrong:
+        return None
+    place = wrong[0] if place is None else place
+    for sentence, mistake in exercise.mistakes.items():
+        theirs = _outcomes(exercise, mistake)[: len(outcomes)]
+        if wrong_parts(theirs) == [place] and not any(
+            _difference(x[place], y[place], exercise.tolerance) for x, y in zip(outcomes, theirs, strict=True)
+        ):
             return sentence
     return None
 
