@@ -478,9 +478,8 @@ def images(pictures: dict[str, torch.Tensor], title: str, columns: int = 1) -> F
         ax.grid(visible=False)
         ax.spines[:].set(visible=picture is not None, color="#999999", linewidth=0.8)  # white pictures end somewhere
         if picture is not None:
-            ax.imshow(
-                picture.detach().cpu().clamp(0, 1), cmap="gray", vmin=0, vmax=1, interpolation="nearest", label=name
-            )
+            pixels = picture.detach().cpu().clamp(0, 1).numpy()
+            ax.imshow(pixels, cmap="gray", vmin=0, vmax=1, interpolation="nearest", label=name)
             ax.set_anchor("NW")
             label = f"{name}   {tuple(picture.shape)}"
             ax.set_title(label, fontsize=8, weight="normal", family="DejaVu Sans Mono", loc="left")

@@ -81,7 +81,7 @@ def allocated_bytes(function: Callable[..., Any], arguments: tuple[Any, ...]) ->
 class _Arithmetic(TorchDispatchMode):
     """Adds up FLOP: torch's rules for matrix products, and one for each element of whatever else computes."""
 
-    _FREE = frozenset({"clone", "copy_", "_to_copy", "empty", "empty_strided", "zeros", "ones", "full", "detach"})
+    _FREE = frozenset({"clone", "copy_", "_to_copy", "empty", "empty_strided", "zeros", "ones", "full", "_unsafe_view"})
 
     def __init__(self) -> None:
         super().__init__()
@@ -561,11 +561,14 @@ _add(
 )
 
 
-def _patches(image: torch.Tensor, size: int, order: str = "ikjlc", step: bool = False) -> torch.Tensor:
-    """Patches by axes: i and j say which patch, k and l which pixel of it."""
+def _patches(image: torch.Tensor, size: int, order: str, step: bool = False) -> torch.Tensor:
+    """Patches with their axes in that order: i and j say which patch, k and l which of its pixels, c the channel.
+
+    With `step` a patch has the pixels at equal distances, `size` of them from all over the image.
+    """
     height, width, _ = image.shape
-    counts = (height // size, size, width // size, size) if not step else (size, height // size, size, width // size)
-    axes = "ikjlc" if not step else "kiljc"
+    rows, columns = height // size, width // size
+    counts, axes = ((size, rows, size, columns), "kiljc") if step else ((rows, size, columns, size), "ikjlc")
     parts = image.view(*counts, -1).permute([axes.index(axis) for axis in order])
     return parts.reshape(height * width // size**2, -1)
 
@@ -673,8 +676,10 @@ _add(
             "You counted only the names that are summed: that is the cost of one element of the output.": (
                 lambda pattern, sizes: 2 * _product(set(_names(pattern)[0]) - set(_names(pattern)[1]), sizes)
             ),
-            "You multiplied every size that is given with those of the output again: use each name once.": (
-                lambda pattern, sizes: 2 * _product([*sizes, *_names(pattern)[1]], sizes)
+            "That leaves out the first addition of each sum. It is exact, but the convention is 2 for every step.": (
+                lambda pattern, sizes: (
+                    2 * _product(set(_names(pattern)[0]), sizes) - _product(_names(pattern)[1], sizes)
+                )
             ),
         },
         hint="Write the loops in your head: one for each different name, and one multiply-add in the innermost.",

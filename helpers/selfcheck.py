@@ -91,7 +91,7 @@ def _judge(exercise: Exercise, answers: tuple[Any, ...]) -> Verdict:
     for arguments, outcome, right in zip(exercise.cases or ((),), outcomes, wanted, strict=True):
         difference = _difference(outcome, right, exercise.tolerance, tell=bool(exercise.cases))
         if difference:
-            call = f"{exercise.name}({', '.join(map(_short, arguments))}): " if exercise.cases else ""
+            call = f"{exercise.name}({', '.join(map(_argument, arguments))}): " if exercise.cases else ""
             mistake = _mistake(exercise, outcomes) or _mistake_in_part(exercise, outcomes, wanted)
             return verdict("not yet", f"{call}{difference}. {mistake or 'Hint: ' + exercise.hint}")
     waste = _waste(exercise, answers[0], outcomes) if exercise.cost and exercise.cases else None
@@ -182,7 +182,7 @@ def _waste(exercise: Exercise, function: Callable[..., Any], outcomes: list[Any]
     costs = _costs(exercise, function)
     for arguments, used, enough in zip(exercise.cases, costs, _costs(exercise, exercise.oracle), strict=True):
         if used > enough:
-            call = f"{exercise.name}({', '.join(map(_short, arguments))})"
+            call = f"{exercise.name}({', '.join(map(_argument, arguments))})"
             amounts = f"takes {units.si(used, exercise.unit)} where {units.si(enough, exercise.unit)} would do"
             advice = _mistake(exercise, outcomes, costs) or "Hint: " + exercise.hint
             return f"the result is right, but {call} {amounts}. {advice}"
@@ -251,6 +251,13 @@ def _tensor_difference(found: Any, right: torch.Tensor, tolerance: float) -> str
 def _described(error: BaseException) -> str:
     text = _short(error, str).removesuffix(".")
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _argument(thing: Any) -> str:
+    """An argument of a call, shorter for tensors: a call may have several."""
+    if isinstance(thing, torch.Tensor):
+        return f"a {tuple(thing.shape)} {str(thing.dtype).removeprefix('torch.')} tensor"
+    return _short(thing)
 
 
 def _short(thing: Any, render: Callable[[Any], str] = repr) -> str:

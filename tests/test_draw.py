@@ -4,6 +4,7 @@ import struct
 
 import matplotlib
 import pytest
+import torch
 
 from helpers import draw, formats
 
@@ -16,6 +17,11 @@ FIGURES = {
     "spacing": lambda: draw.spacing(["bfloat16", "float16"], 2**-16, 2**12),
     "neighbourhood": lambda: draw.neighbourhood(1.0, "bfloat16"),
     "lines": lambda: draw.lines({"a": ([1, 10], [1, 2]), "b": ([1, 10], [3, 4])}, "title", "x / s", "y / B", log="xy"),
+    "groups": lambda: draw.groups({"(a b)": [0, 0, 1, 1], "(b a)": [0, 1, 0, 1]}, "title", "head"),
+    "images": lambda: draw.images({"grey": torch.eye(4), "colour": torch.ones(6, 4, 3)}, "title", columns=2),
+    "images of three shapes": lambda: draw.images(
+        {"h (b w) c": torch.zeros(40, 192, 3), "(b h) w": torch.zeros(240, 32), "h w": torch.zeros(8, 8)}, "title"
+    ),
     "stacked_bars": lambda: draw.stacked_bars({"r": {"p": 2, "q": 4}, "s": {"q": 4}}, "title", "byte"),
 }
 
@@ -27,7 +33,7 @@ def figure(request):
 
 def test_a_figure_fits_the_page_and_has_a_title(figure):
     assert figure.get_figwidth() <= 6.4
-    assert figure.axes[0].get_title(loc="left")
+    assert figure.get_suptitle() or figure.axes[0].get_title(loc="left")
 
 
 def test_no_text_leaves_the_picture(figure):
@@ -122,3 +128,29 @@ def test_show_displays_picture_and_words(capsys):
 def test_show_wants_an_alt_text(alt):
     with pytest.raises(ValueError, match="an alt text has 1 to 200 characters, this one has"):
         draw.show(FIGURES["lines"](), alt)
+
+
+def test_groups_draw_a_cell_per_position_with_its_group():
+    ax = FIGURES["groups"]().axes[0]
+    assert [text.get_text() for text in ax.texts] == list("00110101")
+    colours = [patch.get_facecolor() for patch in ax.patches]
+    assert len(set(colours)) == 2 and colours[0] == colours[1] == colours[4] != colours[2]
+    assert "y: (a b), (b a)" in draw.summary(FIGURES["groups"]())
+
+
+def test_images_show_their_pixels_and_say_so():
+    picture = torch.zeros(4, 6)
+    picture[:2, 3:] = 1  # the quarter in the upper right
+    figure = draw.images({"h w": picture}, "A finding")
+    assert figure.axes[0].images[0].get_array().tolist() == picture.tolist()
+    assert draw.summary(figure).splitlines() == [
+        "Title: A finding",
+        "Title: h w   (4, 6)",
+        "Picture h w: 4 × 6, mean of each quarter 0 1 0 0",
+    ]
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 4, 4), (4, 4, 4), (1, 4, 4, 3)])
+def test_images_refuse_what_is_no_picture(shape):
+    with pytest.raises(ValueError, match=r"has the axes \(height, width\) or \(height, width, 3\), 'x' has"):
+        draw.images({"x": torch.zeros(shape)}, "title")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from helpers.exercises import EXERCISES, Exercise, allocated_bytes
+from helpers.exercises import EXERCISES, Exercise, allocated_bytes, arithmetic_flop
 from helpers.selfcheck import _judge, check, compare
 
 FUNCTIONS = [name for name, exercise in EXERCISES.items() if exercise.cases]
@@ -288,3 +288,59 @@ def test_a_cost_has_its_own_unit():
 
     answer.price = 2000
     assert "takes 2 kFLOP where 10 FLOP would do. Hint: Hint." in _judge(scored, (answer,)).message
+
+
+A, B, V = torch.ones(3, 4), torch.ones(4, 5), torch.ones(4)
+
+
+@pytest.mark.parametrize(
+    ("function", "flop"),
+    [
+        (lambda a, b, v: a @ b, 2 * 3 * 4 * 5),
+        (lambda a, b, v: torch.einsum("ij,jk->ik", a, b), 2 * 3 * 4 * 5),
+        (lambda a, b, v: torch.linalg.multi_dot([a, b, b.T]), 2 * 3 * 4 * 5 * 2),
+        (lambda a, b, v: a @ v, 2 * 3 * 4),
+        (lambda a, b, v: v @ v, 2 * 4),
+        (lambda a, b, v: (a.unsqueeze(2) * b).sum(1), 2 * 3 * 4 * 5),  # a product and a sum, all their elements
+        (lambda a, b, v: a + 1, 12),
+        (lambda a, b, v: a.sum(), 12),
+        (lambda a, b, v: a.T.reshape(2, 6).contiguous().clone().double(), 0),
+        (lambda a, b, v: 7, 0),
+    ],
+)
+def test_arithmetic_counts_products_and_the_rest(function, flop):
+    assert arithmetic_flop(function, (A, B, V)) == flop
+
+
+PARTS = Exercise(
+    "parts",
+    cases=((1,), (2,)),
+    oracle=lambda n: (n, 2 * n, 3 * n),
+    mistakes={
+        "In b you added.": lambda n: (n, n + 2, 3 * n),
+        "In c you squared.": lambda n: (n, 2 * n, n * n),
+        "In b and c you did nothing.": lambda n: (n, n, n),
+    },
+    hint="Multiply.",
+)
+
+
+@pytest.mark.parametrize(
+    ("function", "status", "message"),
+    [
+        (lambda n: (..., ..., ...), "not attempted", "not attempted yet. Replace the ..."),
+        (lambda n: (n, ..., 3 * n), "not attempted", "2 of 3 are right, and the others are still to do."),
+        (lambda n: (n, n + 2, ...), "not attempted", "value 2 of 3: expected 2, got 3. In b you added."),
+        (lambda n: (n, 7, ...), "not attempted", "value 2 of 3: expected 2, got 7. The others can wait."),
+        (lambda n: (n, n + 2, n * n), "not yet", "value 2 of 3: expected 2, got 3. In b you added."),
+        (lambda n: (n, 2 * n, n * n), "not yet", "value 3 of 3: expected 3, got 1. In c you squared."),
+        (lambda n: (n, n, n), "not yet", "value 2 of 3: expected 2, got 1. In b and c you did nothing."),
+        (lambda n: (n, n, 3 * n), "not yet", "value 2 of 3: expected 2, got 1. Hint: Multiply."),
+        (lambda n: (7, n + 2, 3 * n), "not yet", "value 1 of 3: expected 1, got 7. Hint: Multiply."),
+        (lambda n: (n, 2 * n), "not yet", "expected 3 values, got (1, 2). Hint: Multiply."),
+    ],
+)
+def test_an_answer_in_parts_is_judged_part_by_part(function, status, message):
+    verdict = _judge(PARTS, (function,))
+    assert verdict.status == status
+    assert message in verdict.message
