@@ -658,7 +658,10 @@ _add(
         "einsum_flop",
         cases=(
             ("i j, j k -> i k", {"i": 3, "j": 5, "k": 7}),
-            ("batch seq hidden, hidden out -> batch seq out", {"batch": 4, "seq": 16, "hidden": 32, "out": 8}),
+            (
+                "batch seq hidden, hidden out -> batch seq out",
+                {"batch": 4, "seq": 16, "hidden": 32, "heads": 4, "out": 8},
+            ),
             ("b n q d, b n k d -> b n q k", {"b": 2, "n": 12, "q": 1024, "k": 1024, "d": 64}),
             ("i, i ->", {"i": 1000}),
         ),
@@ -675,6 +678,9 @@ _add(
             ),
             "You counted only the names that are summed: that is the cost of one element of the output.": (
                 lambda pattern, sizes: 2 * _product(set(_names(pattern)[0]) - set(_names(pattern)[1]), sizes)
+            ),
+            "You multiplied all the sizes given: take only the names that the pattern has.": lambda pattern, sizes: (
+                2 * _product(sizes, sizes)
             ),
             "That leaves out the first addition of each sum. It is exact, but the convention is 2 for every step.": (
                 lambda pattern, sizes: (

@@ -249,7 +249,7 @@ def _tensor_difference(found: Any, right: torch.Tensor, tolerance: float) -> str
 
 
 def _described(error: BaseException) -> str:
-    text = _short(error, str).removesuffix(".")
+    text = _short(error, str, 160).removesuffix(".")
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
@@ -260,15 +260,18 @@ def _argument(thing: Any) -> str:
     return _short(thing)
 
 
-def _short(thing: Any, render: Callable[[Any], str] = repr) -> str:
-    """A printable form of anything, at most 80 characters, also when its own repr fails."""
+def _short(thing: Any, render: Callable[[Any], str] = repr, most: int = 80) -> str:
+    """A printable form of anything, of at most that many characters, also when its own repr fails.
+
+    What is left out is the middle: many error messages begin with the context and end with the reason.
+    """
     if isinstance(thing, torch.Tensor):
         return f"a tensor of shape {tuple(thing.shape)} and dtype {thing.dtype}"
     try:
         text = " ".join(render(thing).split())
     except Exception:
         text = f"an object of type {type(thing).__name__}"
-    return text if len(text) <= 80 else text[:77] + "..."
+    return text if len(text) <= most else f"{text[: most // 2 - 3]} ... {text[2 - most // 2 :]}"
 
 
 @dataclass(frozen=True)
