@@ -119,7 +119,7 @@ def summary(figure: Figure) -> str:
                 lines.append(f"Line {line.get_label()}: {_points(line.get_xydata())}")
         for marks in ax.collections:
             if not str(marks.get_label()).startswith("_"):
-                lines.append(f"Marks {marks.get_label()}: {_points(marks.getoffsets())}")
+                lines.append(f"Marks {marks.get_label()}: {_points(marks.get_offsets())}")
         for bars in ax.containers:
             if not bars.get_label().startswith("_"):
                 sizes = [bar.get_width() if bars.orientation == "horizontal" else bar.get_height() for bar in bars]

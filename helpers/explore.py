@@ -220,6 +220,7 @@ class Strides(View):
         for control in (self.shape, self.stride, self.offset, self.view):
             control.observe(lambda _: self._update(), "value")
         self.preset.observe(lambda change: self._choose(change["new"]), "value")
+        self.tensor = self._made()
         self._update()
         super().__init__(
             [
