@@ -192,6 +192,7 @@ class Strides(View):
     """Choose shape, stride and offset; see which cells of a storage they touch, and whether a wanted view exists."""
 
     CELLS = 24
+    NO_PRESET = "choose …"
     PRESETS: ClassVar = {
         "4 rows of 6": ("4, 6", "6, 1", 0, "24"),
         "its transpose": ("6, 4", "1, 6", 0, "24"),
@@ -210,7 +211,7 @@ class Strides(View):
         self._updating = False
         style = {"style": {"description_width": "60px"}, "layout": {"width": "220px"}}
         typed = {"continuous_update": False, **style}
-        self.preset = widgets.Dropdown(options=["choose …", *self.PRESETS], description="example", **style)
+        self.preset = widgets.Dropdown(options=[self.NO_PRESET, *self.PRESETS], description="example", **style)
         self.shape = widgets.Text(_listed(shape), description="shape", placeholder="4, 6", **typed)
         self.stride = widgets.Text(_listed(stride), description="stride", placeholder="6, 1", **typed)
         self.offset = widgets.BoundedIntText(offset, min=0, max=self.CELLS - 1, description="offset", **style)
@@ -218,7 +219,7 @@ class Strides(View):
         self.text = widgets.HTML()
         self.picture = widgets.Image(format="png", layout={"max_width": "704px"})
         for control in (self.shape, self.stride, self.offset, self.view):
-            control.observe(lambda _: self._update(), "value")
+            control.observe(lambda _: self._edit(), "value")
         self.preset.observe(lambda change: self._choose(change["new"]), "value")
         self.tensor = self._made()
         self._update()
@@ -240,10 +241,13 @@ class Strides(View):
             self._updating = False
             self._update()
 
+    def _edit(self) -> None:
+        if not self._updating:
+            self.preset.value = self.NO_PRESET  # so that the same example can be chosen again
+            self._update()
+
     def _update(self) -> None:
         """Bring words and picture in line with the controls; for impossible ones the words alone, and no picture."""
-        if self._updating:
-            return
         try:
             self.tensor = self._made()
             lines = [*self._words(), self._view_words()]

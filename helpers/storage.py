@@ -162,7 +162,10 @@ def plan_view(shape: Sequence[int], stride: Sequence[int], wanted: Sequence[int]
     if any(size < 0 for size in wanted) or math.prod(wanted) != numel:
         return ViewPlan(None, f"the shape {tuple(wanted)} does not have {numel} elements")
     if numel == 0:
-        return ViewPlan(_dense(wanted), "a tensor without elements has every view of 0 elements")
+        same = tuple(wanted) == tuple(shape)
+        return ViewPlan(
+            tuple(stride) if same else _dense(wanted), "a tensor without elements has every view of 0 elements"
+        )
     return _fill_runs(shape, stride, wanted)
 
 

@@ -163,6 +163,15 @@ def test_every_example_agrees_with_torch(steps):
             assert f"✓ view({wanted}) exists, with stride {view.stride()}" in steps.text.value
 
 
+def test_an_example_can_be_chosen_again_after_a_change(steps):
+    steps.preset.value = "the diagonal"
+    steps.offset.value = 1
+    assert steps.preset.value == steps.NO_PRESET
+    assert "touched in order: 1 8 15 22" in steps.text.value
+    steps.preset.value = "the diagonal"
+    assert "touched in order: 0 7 14 21" in steps.text.value
+
+
 def test_the_examples_hold_views_of_both_kinds(steps):
     verdicts = set()
     for name in steps.PRESETS:
