@@ -19,14 +19,19 @@ from IPython.display import display
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import PathCollection, PolyCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
+from matplotlib.path import Path as MplPath
+from matplotlib.textpath import TextPath
 from matplotlib.ticker import FuncFormatter, ScalarFormatter
+from matplotlib.transforms import Affine2D
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from helpers import formats
 from helpers.formats import FloatFormat
+from helpers.storage import layout, offset_of, same_storage
 
 _FILE = Path(__file__).with_name("course.mplstyle")
 # Parsed once: a widget redraws often. The backend is no matter of style, and resetting it would load pyplot.
@@ -102,6 +107,7 @@ def summary(figure: Figure) -> str:
     """What a figure shows, in words: title, axes with scale and limits, texts, each labelled line, mark, bar, picture.
 
     Artists without a label (matplotlib gives them one with a leading underscore) are left out: grid, guides, shades.
+    A figure's own label, where it has one, is its last line.
     """
     lines = [f"Title: {figure.get_suptitle()}"] if figure.get_suptitle() else []
     for ax in figure.axes:
@@ -125,9 +131,10 @@ def summary(figure: Figure) -> str:
         for picture in ax.images:
             if not picture.get_label().startswith("_"):
                 lines.append(f"Picture {picture.get_label()}: {_quarters(np.asarray(picture.get_array()))}")
-        texts = [" ".join(text.get_text().split()) for text in ax.texts if text.get_text().strip()]
+        named = [text for text in ax.texts if not str(text.get_label()).startswith("_")]
+        texts = [" ".join(text.get_text().split()) for text in named if text.get_text().strip()]
         lines += [f"Text: {' | '.join(texts)}"] if texts else []
-    return "\n".join(lines)
+    return "\n".join([*lines, *([figure.get_label()] if figure.get_label() else [])])
 
 
 def _axis(name: str, axis: Axis) -> str:
@@ -484,3 +491,253 @@ def images(pictures: dict[str, torch.Tensor], title: str, columns: int = 1) -> F
             label = f"{name}   {tuple(picture.shape)}"
             ax.set_title(label, fontsize=8, weight="normal", family="DejaVu Sans Mono", loc="left")
     return fig
+
+
+# --- storage and strides -------------------------------------------------------------------------------------------
+
+VIEWS = ("#BBDDF2", "#F6C9A8", "#BDE8D8", "#EBCBDD", "#DDDDDD")  # tints of the five colours, one per view
+_HATCHES = ("", "////", "....", "\\\\\\\\", "xxxx")
+MOST_CELLS = 96
+_GREY = "#767676"
+_LANE = 0.85  # height of a view's lane under the strip; lengths here are in storage cells
+_MARGIN = 2.4  # room for the names at the left
+
+
+@styled
+def storage(views: torch.Tensor | dict[str, torch.Tensor], title: str) -> Figure:
+    """Tensors as grids, and below them the one storage that they share, as a strip with a lane per tensor.
+
+    A lane marks the cells that its tensor touches, with the position of the element: 0 for the first, 1 for the next;
+    `×3` where three elements share the cell. For a single tensor, arrows show the step of each dimension.
+    Up to five tensors of at most three dimensions and 96 elements, on a storage of at most 96 cells.
+    Raises ValueError for tensors that do not fit or are of different storages.
+    """
+    single = isinstance(views, torch.Tensor)
+    views = {"": views} if single else views
+    cells = _cells(views)
+    columns = math.ceil(len(cells) / math.ceil(len(cells) / 24))
+    width = max(columns, 18) + _MARGIN
+    scale = (WIDTH - 0.15) / (width + 0.1)  # inches for a cell
+    places, head = _place_grids(views, width, 0.058 / scale)
+    steps = _steps(views[""]) if single else []
+    strip = _Strip(columns, -head - 0.9 * len(steps), 2.1 + _LANE * len(views))
+    bottom = strip.at(len(cells) - 1)[1] - strip.height + 0.25
+    height = 0.4 - bottom * scale
+    fig, ax = _canvas(height, title)
+    fig.set_layout_engine("none")  # it would measure every cell, twice
+    ax.set_position((0.01, 0, 0.98, 1 - 0.35 / height))
+    ax.axis("off")
+    ax.set(xlim=(0, width + 0.1), ylim=(bottom, 0))
+    boxes = _draw_strip(ax, strip, cells)
+    for lane, (name, (x, y)) in enumerate(zip(views, places, strict=True)):
+        boxes += _draw_grid(ax, name, views[name], lane, x, y)
+        boxes += _draw_lane(ax, strip, name, views[name], lane, len(cells))
+    _draw_cells(ax, boxes)
+    for level, k in enumerate(steps):
+        higher = [strip.at(views[""].storage_offset() + views[""].stride(other))[0] for other in steps[level + 1 :]]
+        _draw_step(ax, strip, views[""], k, 0.4 + 0.9 * level, higher)
+    touched = (f"{name or 'tensor'} in order: {_numbers(offsets(view))}" for name, view in views.items())
+    fig.set_label("Offsets touched: " + "; ".join(touched))
+    return fig
+
+
+@dataclass(frozen=True)
+class _Strip:
+    """Where the storage strip lies: its cells in a row, the top of the first row, and the height of a row."""
+
+    columns: int
+    top: float
+    height: float
+
+    def at(self, offset: int) -> tuple[float, float]:
+        """The upper left corner of a cell."""
+        return _MARGIN + offset % self.columns, self.top - self.height * (offset // self.columns)
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """A box with a number in it, from its lower left corner. `lane` chooses colour and hatch, None is white."""
+
+    x: float
+    y: float
+    height: float
+    text: str
+    lane: int | None = None
+
+
+def _cells(views: dict[str, torch.Tensor]) -> list[Any]:
+    """The values on the storage that all the views share, in order; refuses what cannot be drawn."""
+    first = next(iter(views.values()))
+    count = layout(first).storage_bytes // first.element_size()
+    if not 1 <= count <= MOST_CELLS or len(views) > len(VIEWS):
+        raise ValueError(
+            f"a strip has 1 to {MOST_CELLS} cells and at most {len(VIEWS)} tensors, got {count} and {len(views)}"
+        )
+    for name, view in views.items():
+        if view.dim() > 3 or view.numel() > MOST_CELLS:
+            limits = f"a grid has at most 3 dimensions and {MOST_CELLS} elements"
+            raise ValueError(f"{limits}, {name or 'this tensor'} has shape {tuple(view.shape)}")
+        if not same_storage(first, view) or view.dtype != first.dtype:
+            raise ValueError(f"{name} has another storage or dtype: a strip shows the views of one storage")
+    return torch.as_strided(first.detach(), (count,), (1,), 0).tolist()
+
+
+def offsets(view: torch.Tensor) -> list[int]:
+    """The storage offset of each element, in the order of the elements."""
+    return [offset_of(index, view) for index in itertools.product(*map(range, view.shape))]
+
+
+def _numbers(numbers: list[int], most: int = 32) -> str:
+    return " ".join(map(str, numbers[:most])) + (" …" if len(numbers) > most else "")
+
+
+def _grid_words(name: str, view: torch.Tensor) -> list[str]:
+    words = [f"shape {tuple(view.shape)}", f"stride {view.stride()}, offset {view.storage_offset()}"]
+    return [name, *words] if name else words
+
+
+def _place_grids(
+    views: dict[str, torch.Tensor], width: float, letter: float
+) -> tuple[list[tuple[float, float]], float]:
+    """The upper left corner of each grid, set like words on lines, and the height of all. A letter is so many cells."""
+    corners, x, y, line = [], 0.0, 0.0, 0.0
+    for name, view in views.items():
+        words = _grid_words(name, view)
+        slices, rows, columns = (1,) * (3 - view.dim()) + tuple(view.shape)
+        wide = max(slices * (columns + 0.6) + 0.5, max(map(len, words)) * letter + 0.8)
+        tall = rows + 0.62 * len(words) + (0.8 if name else 1.3)
+        if x and x + wide > width:
+            x, y, line = 0.0, y - line, 0.0
+        corners.append((x, y))
+        x, line = x + wide, max(line, tall)
+    return corners, line - y
+
+
+def _draw_grid(ax: Axes, name: str, view: torch.Tensor, lane: int, x: float, y: float) -> list[_Cell]:
+    """The words and the elements of a tensor; a third dimension stands side by side."""
+    words = _grid_words(name, view)
+    for number, line in enumerate(words):
+        weight = "bold" if name and not number else "normal"
+        ax.text(x + 0.1, y - 0.62 * number - 0.1, line, ha="left", va="top", fontsize=8, weight=weight)
+    shape = (1,) * (3 - view.dim()) + tuple(view.shape)
+    columns = shape[-1]
+    left, top = x + (0.1 if name else 0.6), y - 0.62 * len(words) - (0.3 if name else 0.8)
+    if not name:
+        for k, size in enumerate(view.shape):
+            if size > 1:
+                ends = {1: (1.0, 0, 0.12), 2: (0, -1.0, 0.12), 3: (columns + 0.6, 0, 0.5)}[view.dim() - k]
+                _draw_axis(ax, k, left, top, *ends)
+    places = itertools.product(*map(range, shape))
+    return [
+        _Cell(left + s * (columns + 0.6) + c, top - r - 1, 1, _text(value), lane)
+        for (s, r, c), value in zip(places, view.flatten().tolist(), strict=True)
+    ]
+
+
+def _draw_axis(ax: Axes, k: int, left: float, top: float, right: float, down: float, lift: float) -> None:
+    """An arrow from the first element of a grid to its neighbour in dimension k, outside of the grid."""
+    x, y = (left - lift, top - 0.5) if down else (left + 0.5, top + lift)
+    style = {"arrowstyle": "->", "color": _DIM_COLOURS[k], "linewidth": 1.3, "shrinkA": 0, "shrinkB": 0}
+    ax.annotate("", (x + right, y + down), (x, y), arrowprops=style)
+
+
+_DIM_COLOURS = (BLUE, VERMILLION, GREEN)
+
+
+def _draw_strip(ax: Axes, strip: _Strip, cells: list[Any]) -> list[_Cell]:
+    """The storage with its offsets, in rows."""
+    corners = [strip.at(offset) for offset in range(len(cells))]
+    for x, y in corners[:: strip.columns]:
+        name = {"ha": "right", "va": "center", "label": "_name"}
+        ax.text(x - 0.15, y - 0.5, "storage", fontsize=8, **name)
+        ax.text(x - 0.15, y - 1.33, "offset", fontsize=7, color=_GREY, **name)
+    _draw_numbers(ax, [str(k) for k in range(len(cells))], [(x + 0.5, y - 1.33) for x, y in corners], 7, _GREY)
+    return [_Cell(x, y - 1, 1, _text(value)) for (x, y), value in zip(corners, cells, strict=True)]
+
+
+def _draw_lane(ax: Axes, strip: _Strip, name: str, view: torch.Tensor, lane: int, count: int) -> list[_Cell]:
+    """The cells that a tensor touches, with the position of the element in each."""
+    below = 1.72 + _LANE * (lane + 1)
+    for start in range(0, count, strip.columns):
+        x, y = strip.at(start)
+        place = {"ha": "right", "va": "center", "fontsize": 8, "label": "_name"}
+        ax.text(_MARGIN - 0.15, y - below + 0.37, name or "order", **place)
+    found: dict[int, list[int]] = {}
+    for position, offset in enumerate(offsets(view)):
+        found.setdefault(offset, []).append(position)
+    boxes = []
+    for offset, order in found.items():
+        x, y = strip.at(offset)
+        boxes.append(_Cell(x, y - below, 0.75, str(order[0]) if len(order) == 1 else f"×{len(order)}", lane))
+    return boxes
+
+
+@functools.lru_cache(maxsize=1024)
+def _glyphs(text: str, size: float) -> MplPath:
+    """The outline of a short text, centred, in points."""
+    outline = TextPath((0, 0), text, size=size)
+    box = outline.get_extents()
+    middle = size * 0.365 if any(letter.isalnum() for letter in text) else (box.y0 + box.y1) / 2
+    return outline.transformed(Affine2D().translate(-(box.x0 + box.x1) / 2, -middle))
+
+
+def _draw_numbers(
+    ax: Axes, texts: Sequence[str], places: Sequence[tuple[float, float]], size: float, colour: str
+) -> None:
+    points = Affine2D().scale(ax.figure.dpi / 72)
+    marks = PathCollection(
+        [_glyphs(text, size) for text in texts],
+        offsets=places,
+        offset_transform=ax.transData,
+        facecolor=colour,
+        zorder=3,
+    )
+    marks.set_transform(points)
+    ax.add_collection(marks, autolim=False)
+
+
+def _draw_cells(ax: Axes, cells: Sequence[_Cell]) -> None:
+    """All boxes in a few collections and all numbers in one: a widget redraws them at every change."""
+    for lane in {cell.lane: None for cell in cells}:
+        colour, hatch = ("white", "") if lane is None else (VIEWS[lane], _HATCHES[lane])
+        mine = [cell for cell in cells if cell.lane == lane]
+        boxes = [_box(cell.x, cell.y, 1, cell.height) for cell in mine]
+        ax.add_collection(PolyCollection(boxes, facecolor=colour, edgecolor=_GREY, linewidth=0.6), autolim=False)
+        if hatch:
+            lines = {"facecolor": "none", "hatch": hatch, "edgecolor": _GREY, "linewidth": 0, "alpha": 0.5}
+            ax.add_collection(PolyCollection(boxes, **lines), autolim=False)
+            backs = [_box(cell.x + 0.17, cell.y + cell.height / 2 - 0.27, 0.66, 0.54) for cell in mine]
+            ax.add_collection(PolyCollection(backs, facecolor=colour, linewidth=0), autolim=False)
+    places = [(cell.x + 0.5, cell.y + cell.height / 2) for cell in cells]
+    _draw_numbers(ax, [cell.text for cell in cells], places, 8, "black")
+
+
+def _box(x: float, y: float, width: float, height: float) -> list[tuple[float, float]]:
+    return [(x, y), (x + width, y), (x + width, y + height), (x, y + height)]
+
+
+def _text(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _steps(view: torch.Tensor) -> list[int]:
+    """The dimensions in which there is a neighbour, the shortest step first."""
+    moving = [k for k, size in enumerate(view.shape) if size > 1 and view.numel()]
+    return sorted(moving, key=lambda k: (view.stride(k), -k))
+
+
+def _draw_step(ax: Axes, strip: _Strip, view: torch.Tensor, k: int, level: float, higher: list[float]) -> None:
+    """The step along the strip from the first element to its neighbour in dimension k; its label keeps off `higher`."""
+    start, colour = view.storage_offset(), _DIM_COLOURS[k]
+    (x0, y0), (x1, y1) = strip.at(start), strip.at(start + view.stride(k))
+    arrow = {"arrowstyle": "->", "color": colour, "linewidth": 1.3, "shrinkA": 0, "shrinkB": 0}
+    up, shift = y0 + level, 0.5 if y0 == y1 else 0.12  # on the way to another row, beside the digits
+    rise = [x0, x0, x1] if y0 == y1 else [x0, x0]
+    ax.plot([x + shift for x in rise], [y0, up, up][: len(rise)], color=colour, linewidth=1.3, marker="")
+    ax.annotate("", (x1 + shift, y1), (rise[-1] + shift, up if y0 == y1 else y0 - 1), arrowprops=arrow)
+    at = max(rise)
+    for other in sorted(higher):
+        if at <= other < at + 4:
+            at = other
+    label = f"dim {k}: +{view.stride(k)}"
+    ax.text(at + shift + 0.2, up, label, ha="left", va="center", fontsize=8, color=colour)

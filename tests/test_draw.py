@@ -5,9 +5,12 @@ import struct
 import matplotlib
 import pytest
 import torch
+from matplotlib.collections import PathCollection, PolyCollection
+from matplotlib.text import Annotation
 
 from helpers import draw, formats
 
+MATRIX = torch.arange(10, 22).view(3, 4)
 FIGURES = {
     "bits": lambda: draw.bits(0x3F80, "bfloat16"),
     "bits of 64": lambda: draw.bits(formats.encode(0.1, "float64"), "float64"),
@@ -23,6 +26,15 @@ FIGURES = {
         {"h (b w) c": torch.zeros(40, 192, 3), "(b h) w": torch.zeros(240, 32), "h w": torch.zeros(8, 8)}, "title"
     ),
     "stacked_bars": lambda: draw.stacked_bars({"r": {"p": 2, "q": 4}, "s": {"q": 4}}, "title", "byte"),
+    "storage": lambda: draw.storage(MATRIX, "title"),
+    "storage of four views": lambda: draw.storage(
+        {"x": MATRIX, "x[1]": MATRIX[1], "x[:, 2]": MATRIX[:, 2], "x.t()": MATRIX.t()}, "title"
+    ),
+    "storage in rows": lambda: draw.storage(torch.arange(96).view(3, 4, 8), "title"),
+    "storage of three dimensions": lambda: draw.storage(torch.arange(24).view(2, 3, 4).permute(2, 0, 1), "title"),
+    "storage with overlaps": lambda: draw.storage(torch.arange(9.0).unfold(0, 4, 2), "title"),
+    "storage of one number": lambda: draw.storage(torch.tensor(1.5), "title"),
+    "storage without elements": lambda: draw.storage(torch.arange(6.0)[:0], "title"),
 }
 
 
@@ -154,3 +166,65 @@ def test_images_show_their_pixels_and_say_so():
 def test_images_refuse_what_is_no_picture(shape):
     with pytest.raises(ValueError, match=r"has the axes \(height, width\) or \(height, width, 3\), 'x' has"):
         draw.images({"x": torch.zeros(shape)}, "title")
+
+
+def numbers(figure):
+    """The count of boxes and of numbers on a storage figure."""
+    parts = figure.axes[0].collections
+    boxes = [p for p in parts if isinstance(p, PolyCollection) and p.get_linewidth()[0] > 0]
+    return sum(len(p.get_paths()) for p in boxes), [len(p.get_paths()) for p in parts if isinstance(p, PathCollection)]
+
+
+def test_a_storage_has_a_cell_for_each_element_on_strip_grid_and_lane():
+    assert numbers(draw.storage(MATRIX, "title")) == (12 * 3, [12, 12 * 3])  # first the offsets, then all cells
+    assert numbers(draw.storage({"row": MATRIX[1]}, "title")) == (12 + 4 + 4, [12, 20])
+    # Twelve elements in the grid share four cells of the strip.
+    assert numbers(draw.storage(torch.arange(4).expand(3, 4), "title")) == (4 + 12 + 4, [4, 20])
+
+
+def test_a_storage_says_shape_stride_offset_and_the_cells_in_order():
+    text = draw.summary(draw.storage({"x": MATRIX, "y": MATRIX[1:].t()}, "title"))
+    assert "y | shape (4, 2) | stride (1, 4), offset 4" in text
+    assert text.endswith("x in order: 0 1 2 3 4 5 6 7 8 9 10 11; y in order: 4 8 5 9 6 10 7 11")
+
+
+def test_a_single_tensor_has_an_arrow_per_dimension_on_the_grid_and_on_the_strip():
+    figure = draw.storage(torch.arange(24).view(2, 3, 4), "title")
+    labels = [text.get_text() for text in figure.axes[0].texts if text.get_text().startswith("dim")]
+    assert labels == ["dim 2: +1", "dim 1: +4", "dim 0: +12"]
+    arrows = [text for text in figure.axes[0].texts if isinstance(text, Annotation)]
+    assert len(arrows) == 6
+    ends = sorted(arrow.xy[0] for arrow in arrows[3:])
+    assert [round(end - ends[0], 6) for end in ends] == [0, 3, 11]  # one, four and twelve cells after the first
+
+
+def test_a_dimension_of_one_element_has_no_arrow():
+    texts = [text.get_text() for text in draw.storage(torch.arange(4).view(1, 4), "title").axes[0].texts]
+    assert "dim 1: +1" in texts and not any(text.startswith("dim 0") for text in texts)
+
+
+def test_lanes_differ_in_colour_and_hatch():
+    x = torch.arange(10)
+    figure = draw.storage({str(k): x[k:] for k in range(5)}, "title")
+    hatches = {p.get_hatch() for p in figure.axes[0].collections if isinstance(p, PolyCollection)}
+    assert len(hatches) == 5
+    assert len(draw.VIEWS) == len(set(draw.VIEWS)) == 5
+
+
+@pytest.mark.parametrize(
+    ("views", "words"),
+    [
+        (torch.zeros(97), "a strip has 1 to 96 cells and at most 5 tensors, got 97 and 1"),
+        (torch.zeros(0), "got 0 and 1"),
+        ({str(k): MATRIX for k in range(6)}, "got 12 and 6"),
+        (torch.zeros(2, 2, 2, 2), r"at most 3 dimensions and 96 elements, this tensor has shape \(2, 2, 2, 2\)"),
+        ({"wide": torch.zeros(1).expand(97)}, r"wide has shape \(97,\)"),
+        ({"x": MATRIX, "y": MATRIX.clone()}, "y has another storage or dtype"),
+        ({"x": MATRIX, "y": MATRIX.view(torch.int32)}, "y has another storage or dtype"),
+        (torch.empty(2, device="meta"), "a meta tensor has no storage"),
+    ],
+    ids=str,
+)
+def test_what_does_not_fit_on_a_strip_is_refused(views, words):
+    with pytest.raises(ValueError, match=words):
+        draw.storage(views, "title")

@@ -1,10 +1,12 @@
 """The interactive views, driven through their controls as a browser would."""
 
+import html
 import random
 
 import pytest
+import torch
 
-from helpers import explore, formats
+from helpers import explore, formats, storage
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
@@ -128,3 +130,115 @@ def test_bad_arguments_are_refused():
         explore.float_bits(1.0, "float17")
     with pytest.raises(TypeError, match="encode takes a real number"):
         explore.float_bits("1", "float16")
+
+
+@pytest.fixture
+def steps():
+    return explore.strides()
+
+
+def test_strides_first_state(steps):
+    assert (steps.shape.value, steps.stride.value, steps.offset.value, steps.view.value) == ("4, 6", "6, 1", 0, "24")
+    assert "offset of an element = 0 + i0 × 6 + i1 × 1" in steps.text.value
+    assert "touched in order: 0 1 2 3 4 5 6 7" in steps.text.value
+    assert "<b>contiguous</b>" in steps.text.value
+    assert "✓ view(24) exists, with stride (1,)" in steps.text.value
+    assert bytes(steps.picture.value).startswith(b"\x89PNG")
+
+
+def test_every_example_agrees_with_torch(steps):
+    base = torch.arange(24)
+    assert len(steps.PRESETS) >= 8
+    for name, (shape, stride, offset, wanted) in steps.PRESETS.items():
+        steps.preset.value = name
+        t = base.as_strided(eval(f"({shape},)"), eval(f"({stride},)"), offset)
+        assert f"touched in order: {' '.join(map(str, t.flatten().tolist()))}<br>" in steps.text.value
+        assert ("not contiguous" not in steps.text.value) == t.is_contiguous()
+        assert f"{storage.touched_bytes(t)} B touched of 192 B" in steps.text.value
+        try:
+            view = t.view(eval(f"({wanted},)"))
+        except RuntimeError:
+            assert f"✗ view({wanted}) does not exist: dimensions " in steps.text.value
+        else:
+            assert f"✓ view({wanted}) exists, with stride {view.stride()}" in steps.text.value
+
+
+def test_an_example_can_be_chosen_again_after_a_change(steps):
+    steps.preset.value = "the diagonal"
+    steps.offset.value = 1
+    assert steps.preset.value == steps.NO_PRESET
+    assert "touched in order: 1 8 15 22" in steps.text.value
+    steps.preset.value = "the diagonal"
+    assert "touched in order: 0 7 14 21" in steps.text.value
+
+
+def test_the_examples_hold_views_of_both_kinds(steps):
+    verdicts = set()
+    for name in steps.PRESETS:
+        steps.preset.value = name
+        verdicts.add("✓ view" in steps.text.value)
+    assert verdicts == {True, False}
+
+
+def test_the_rule_that_decides_is_named(steps):
+    steps.shape.value, steps.stride.value = "6, 4", "1, 6"
+    assert "✗ view(24) does not exist: dimensions 0 and 1 must merge, but stride 1 is not 4 × 6" in steps.text.value
+    steps.view.value = "2, 3, -1"
+    assert "✓ view(2, 3, -1) exists, with stride (3, 1, 6)" in steps.text.value
+    steps.view.value = "5"
+    assert "the shape (5,) does not have 24 elements" in steps.text.value
+
+
+def test_shared_cells_are_counted(steps):
+    steps.preset.value = "one row, expanded"
+    assert "24 elements, 18 times a cell that another element has too; 48 B touched" in steps.text.value
+
+
+@pytest.mark.parametrize(
+    ("control", "value", "words"),
+    [
+        ("shape", "4, x", "shape is '4, x': write whole numbers with commas, like 4, 6."),
+        ("shape", "2.5", "write whole numbers"),
+        ("shape", "4", "shape has 1 numbers and stride 2"),
+        ("stride", "6, -1", "no negative sizes or strides"),
+        ("stride", "9, 1", "the last element would be at offset 32; the storage ends at 23"),
+        ("offset", 1, "the last element would be at offset 24"),
+        ("view", "many", "view as is 'many'"),
+        ("shape", "<b>", "'<b>'"),
+    ],
+)
+def test_impossible_settings_are_told_and_leave_no_old_picture(steps, control, value, words):
+    before = getattr(steps, control).value
+    getattr(steps, control).value = value
+    assert words in html.unescape(steps.text.value) and 'role="alert"' in steps.text.value
+    assert "<b>" not in steps.text.value
+    assert steps.picture.layout.display == "none"
+    getattr(steps, control).value = before
+    assert "contiguous" in steps.text.value and steps.picture.layout.display is None
+
+
+def test_too_much_for_the_picture_is_told(steps):
+    steps.stride.value = "0, 0"
+    steps.shape.value = "10, 10"
+    assert "the picture holds 3 dimensions and 96 elements" in steps.text.value
+    steps.shape.value, steps.stride.value = "1, 1, 1, 1", "0, 0, 0, 0"
+    assert "the picture holds 3 dimensions" in steps.text.value
+
+
+def test_a_tensor_without_dimensions_or_elements(steps):
+    steps.shape.value, steps.stride.value, steps.offset.value, steps.view.value = "()", "()", 5, "1"
+    assert "touched in order: 5<br>1 elements" in steps.text.value
+    steps.shape.value, steps.stride.value = "0", "1"
+    assert "0 elements; 0 B touched" in steps.text.value
+
+
+def test_strides_takes_its_first_state():
+    view = explore.strides((3,), (2,), 1, (3, 1))
+    assert "touched in order: 1 3 5<br>" in view.text.value
+    data, _ = view._repr_mimebundle_()
+    assert "Offsets touched: tensor in order: 1 3 5" in data["text/plain"]
+
+
+def test_strides_refuses_a_first_state_that_does_not_fit():
+    with pytest.raises(ValueError, match="the last element would be at offset 30"):
+        explore.strides((4, 6), (6, 1), 7)
