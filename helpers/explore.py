@@ -260,7 +260,7 @@ class Strides(View):
             self.picture.layout.display = "none"
             return
         self.text.value = "<br>".join(lines)
-        self.picture.value = draw.png(self._draw(self.tensor))
+        self.picture.value = draw.png(self._draw(self.tensor), quick=True)
         self.picture.layout.display = None
 
     def _made(self) -> torch.Tensor:

@@ -68,8 +68,9 @@ def test_drawing_leaves_the_learners_style_alone(figure):
         assert matplotlib.rcParams["font.size"] == 30
 
 
-def test_the_picture_is_opaque_at_110_dpi(figure):
-    data = draw.png(figure)
+@pytest.mark.parametrize("quick", [False, True])
+def test_the_picture_is_opaque_at_110_dpi(figure, quick):
+    data = draw.png(figure, quick=quick)
     width, height = struct.unpack(">II", data[16:24])
     assert (width, height) == tuple(int(110 * inches) for inches in figure.get_size_inches())
     assert figure.get_facecolor() == (1, 1, 1, 1)
