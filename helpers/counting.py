@@ -1,369 +1,70 @@
 """What a piece of PyTorch code costs: floating-point operations and bytes, op by op.
 
-`count(fn, *args)` runs `fn` once and looks at every op that PyTorch dispatches, forward and backward alike.
+`count(fn, *args)` runs `fn` once and looks at every op that PyTorch launches, forward and backward alike. What an op
+costs in FLOPs is in `helpers.flops`; here is what it moves, and the sum.
 
-The conventions, by name:
-
-- *one prim, one FLOP*: an elementary operation (+, ×, a comparison, a rounding, exp, tanh, erf ...; the elementwise
-  ops of `torch._prims`) costs 1 per output element, for integers as for floats. `prices={"tanh": 12}` sets another
-  price per element; so does `prices={"gelu": 20}` for any other aten op.
-- *2mnk*: a product of m × k by k × n costs 2mnk, with `exact=True` mn(2k − 1); adding a bias costs mn more.
-- *n − 1*: reducing n numbers to one takes n − 1 operations.
-- *moving is free*: copies, conversions, choosing (where, masked_fill), indexing and random numbers cost 0.
-- All else (softmax, norms, GELU, losses, attention, and their backwards) is counted through PyTorch's own
-  decomposition into these. What no rule covers is listed in `uncounted`, never silently zero.
+An op moves each byte of its inputs once and each byte of its outputs once (`bytes_eager` adds that up over the ops). A
+view moves nothing, an op in place reads and writes; what is expanded or overlaps counts once; indexing reads no more
+than it returns. If everything were fused, only the inputs from outside and the results would move (`bytes_ideal`).
 """
 
 import gc
 import html
 import math
+import sys
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from numbers import Real
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch._C import DispatchKey
-from torch._decomp import decomposition_table
-from torch._ops import HigherOrderOperator, OpOverload
+from torch._ops import HigherOrderOperator
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves, tree_map
-from torch.utils.flop_counter import flop_registry
+from torch.utils._pytree import tree_leaves
 
 from helpers import units
+from helpers.flops import EMPTY, GATHERS, SCATTERS, Number, Op, Rules, facts, named_arguments, without_modes
 
-aten = torch.ops.aten
-
-# The names below are those of aten ops, without overload and without the _ of the in-place form.
-ELEMENTARY = frozenset(
-    """add sub rsub mul div neg reciprocal abs sign sgn signbit floor ceil round trunc fmod remainder maximum minimum
-    fmax fmin eq ne lt le gt ge isfinite logical_and logical_or logical_xor logical_not bitwise_and bitwise_or
-    bitwise_xor bitwise_not bitwise_left_shift bitwise_right_shift shift_left shift_right_arithmetic __lshift__
-    __rshift__ gcd lcm nextafter pow sqrt rsqrt cbrt hypot exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos
-    atan atan2 sinh cosh tanh asinh acosh atanh erf erfc erfinv erf_inv erfcx lgamma digamma polygamma igamma igammac
-    zeta ndtri i0 bessel_i0 bessel_i0e bessel_i1 bessel_i1e bessel_j0 bessel_j1 spherical_bessel_j0 special_ndtri
-    special_i0e special_i1 special_i1e special_zeta special_erfcx special_bessel_j0 special_bessel_j1
-    special_spherical_bessel_j0""".split()
-)
-REDUCTIONS = frozenset("sum prod amax amin max min argmax argmin aminmax all any xor_sum".split())
-SCANS = frozenset("cumsum cumprod cummax cummin _cummax_helper _cummin_helper".split())
-SCATTER_ADDS = {"index_add": "source", "scatter_add": "src", "index_put": "values", "_index_put_impl": "values"}
-# Ops that move or make data: memory traffic, no arithmetic.
-MOVES = frozenset(
-    """copy clone lift lift_fresh_copy _to_copy _copy_from convert_element_type device_put copy_to cat stack
-    constant_pad_nd roll flip rev tril triu tril_indices triu_indices repeat fill zero zeros ones full eye zeros_like
-    ones_like full_like new_zeros new_ones new_full scalar_tensor arange iota where masked_fill masked_select
-    masked_scatter gather index index_select take embedding scatter index_copy index_fill put slice_scatter
-    select_scatter diagonal_scatter as_strided_scatter nonzero im2col pixel_shuffle pixel_unshuffle channel_shuffle
-    complex _conj_physical conj_physical rand randn randint randperm rand_like randn_like randint_like normal uniform
-    bernoulli random exponential cauchy log_normal geometric _local_scalar_dense item""".split()
-)
-# Ops that touch no data at all (views are found by their schema and by what they share).
-EMPTY = frozenset(
-    """empty empty_like empty_strided empty_permuted new_empty new_empty_strided resize resize_as_ set_ is_pinned
-    is_same_size _has_compatible_shallow_copy_type record_stream""".split()
-)
-
-
-def _named(func: OpOverload, args: tuple, kwargs: dict) -> dict[str, Any]:
-    return dict(zip((a.name for a in func._schema.arguments), args, strict=False)) | kwargs
-
-
-# What PyTorch decomposes only down to another composite, written out in plain torch. Called with the op's arguments.
-
-
-def _var(self: Tensor, dim: list[int] | None = None, **_: Any) -> Tensor:
-    apart = self - self.mean(dim, keepdim=True)  # two passes, as torch._inductor does it
-    return (apart * apart).sum(dim) / 2
-
-
-def _attention(query: Tensor, key: Tensor, value: Tensor, is_causal: bool = False, scale=None, **rest: Any) -> Tensor:
-    mask = rest.get("attn_mask", rest.get("attn_bias"))
-    gqa = query.shape[-3] != key.shape[-3]
-    return aten._scaled_dot_product_attention_math(query, key, value, mask, 0.0, is_causal, enable_gqa=gqa)[0]
-
-
-def _attention_backward(query: Tensor, key: Tensor, value: Tensor, out: Tensor, logsumexp: Tensor, **rest: Any) -> None:
-    # FlashAttention-2 (Dao 2023), algorithm 2: the scores are not stored, they are computed once more.
-    grad = rest.get("grad_out", rest.get("grad_out_"))
-    mask = rest.get("attn_mask", rest.get("attn_bias"))
-    if query.shape[-3] != key.shape[-3]:
-        key, value = (t.expand(*query.shape[:-2], *t.shape[-2:]) for t in (key[..., :1, :, :], value[..., :1, :, :]))
-    scores = query @ key.mT * 0.5
-    scores = scores if mask is None else scores + mask
-    p = (scores - scores[..., :1]).exp()
-    p.mT @ grad
-    ds = p * (grad @ value.mT - (grad * out).sum(-1, keepdim=True))
-    (ds @ key * 0.5, ds.mT @ query * 0.5)
-
-
-DEFINITIONS: dict[str, Callable] = {
-    "var": _var,
-    "var_mean": _var,  # the mean is a step on the way
-    "std": lambda **a: _var(**a).sqrt(),
-    "std_mean": lambda **a: _var(**a).sqrt(),
-    "equal": lambda self, other: (self == other).all(),
-    "cumsum": lambda self, dim, **_: self,
-} | {
-    f"_scaled_dot_product_{kind}{suffix}": definition
-    for kind in ("flash_attention", "efficient_attention", "cudnn_attention", "fused_attention_overrideable")
-    for suffix, definition in (("", _attention), ("_backward", _attention_backward))
-}
-DEFINITIONS["_scaled_dot_product_flash_attention_for_cpu"] = _attention
-DEFINITIONS["_scaled_dot_product_flash_attention_for_cpu_backward"] = _attention_backward
-del DEFINITIONS["cumsum"]
-
-MATMULS = {"mm": 0, "bmm": 0, "mv": 0, "dot": 0, "vdot": 0, "_int_mm": 0, "addmm": 1, "baddbmm": 1, "addmv": 1}
-CONVOLUTIONS = frozenset("convolution _convolution cudnn_convolution mkldnn_convolution convolution_backward".split())
-WINDOWS = frozenset("max_pool2d_with_indices max_pool3d_with_indices avg_pool2d avg_pool3d".split())
-
-
-def _numel(out: Any) -> int:
-    return next((t.numel() for t in tree_leaves(out) if isinstance(t, Tensor)), 0)
-
-
-def _to_meta(value: Any) -> Any:
-    if isinstance(value, Tensor):
-        return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="meta")
-    return torch.device("meta") if isinstance(value, torch.device) else value
-
-
-@dataclass(frozen=True, eq=False)
-class _Op:
-    """What the schema of an op says, looked up once."""
-
-    func: OpOverload
-    name: str
-    label: str
-    composite: bool
-    view: bool
-    writes: frozenset[str]
-    unread: frozenset[str]
-
-
-OVERWRITES = frozenset("copy fill zero normal uniform bernoulli random exponential cauchy log_normal geometric".split())
-LIKES = frozenset("zeros_like ones_like full_like rand_like randn_like randint_like new_zeros new_ones new_full".split())
-GATHERS = frozenset("gather index index_select take embedding".split())
-
-
-@cache
-def _op(func: OpOverload) -> _Op:
-    namespace, name = func._overloadpacket._qualified_op_name.split("::")
-    arguments = func._schema.arguments
-    writes = frozenset(a.name for a in arguments if a.alias_info is not None and a.alias_info.is_write)
-    base = name if name.startswith("__") else name.removesuffix("_")
-    out = frozenset(a.name for a in arguments if a.is_out)
-    unread = out | (writes if base in OVERWRITES else frozenset()) | ({"self"} if base in LIKES else frozenset())
-    composite = torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CompositeImplicitAutograd")
-    label = name if namespace == "aten" else f"{namespace}.{name}"
-    return _Op(func, base, label, composite, func.is_view or torch.Tag.inplace_view in func.tags, writes, unread)
-
-
-def _functional(func: OpOverload) -> OpOverload:
-    """The form of an op that writes nothing: add for add_ and for add.out."""
-    name, overload = func._overloadpacket._qualified_op_name.split("::")[1], func._overloadname
-    packet = getattr(aten, name.removesuffix("_"), func._overloadpacket)
-    for candidate in (overload, overload.removesuffix("_out"), "default"):
-        if hasattr(packet, candidate) and not _op(getattr(packet, candidate)).writes:
-            return getattr(packet, candidate)
-    return func
-
-
-class _Tally(TorchDispatchMode):
-    """Counts the FLOPs of a decomposition that runs on meta tensors."""
-
-    def __init__(self, rules: "_Rules") -> None:
-        super().__init__()
-        self.rules, self.flops, self.known = rules, 0, True
-
-    def __torch_dispatch__(self, func: OpOverload, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
-        kwargs = kwargs or {}
-        if _op(func).composite:
-            with self:
-                return func.decompose(*args, **kwargs)
-        out = func(*args, **kwargs)
-        flops, known = self.rules.flops(func, args, kwargs, out)
-        self.flops += flops
-        self.known &= known
-        return out
-
-
-class _Rules:
-    """FLOPs of one call of an op, and whether they are all of them."""
-
-    def __init__(self, exact: bool, prices: Mapping[str, float]) -> None:
-        self.exact, self.prices, self.open = exact, prices, []
-
-    def flops(self, func: OpOverload, args: tuple, kwargs: dict, out: Any) -> tuple[float, bool]:
-        op = _op(func)
-        if op.view or op.name in EMPTY:
-            return 0, True
-        name, named = op.name, _named(func, args, kwargs)
-        price = self.prices.get(name, 1)
-        target = out if out is not None else args[0] if args else None
-        if name in REDUCTIONS:
-            return price * max(args[0].numel() - _numel(out), 0), True
-        if name in SCANS:
-            size = args[0].shape[args[1]] if args[0].dim() else 1
-            return price * (args[0].numel() - args[0].numel() // max(size, 1)), True
-        if name in ELEMENTARY and named.get("alpha", 1) == 1:
-            return price * _numel(target), True
-        if name in self.prices:
-            return price * _numel(target), True
-        if name in SCATTER_ADDS and named.get("accumulate", True):
-            return named[SCATTER_ADDS[name]].numel(), True
-        if name in MOVES or name in SCATTER_ADDS:
-            return 0, True
-        if name in MATMULS:
-            return self.matmul(MATMULS[name], args, kwargs, out), True
-        if name in CONVOLUTIONS:
-            return self.convolution(named, out), True
-        return self.decompose(func, args, kwargs, out)
-
-    def matmul(self, left: int, args: tuple, kwargs: dict, out: Tensor) -> int:
-        k = args[left].shape[-1]
-        flops = out.numel() * max(2 * k - self.exact, 0)
-        if left:
-            beta, alpha = kwargs.get("beta", 1), kwargs.get("alpha", 1)
-            flops += out.numel() * ((beta != 0) + (beta not in (0, 1)) + (alpha != 1))
-        return flops
-
-    def convolution(self, named: dict, out: Any) -> int:
-        backward = "grad_output" in named
-        image = named["grad_output"] if backward else out
-        positions = (named["input"] if named.get("transposed") else image).shape[2:]
-        one = 2 * named["weight"].numel() * named["input"].shape[0] * math.prod(positions)
-        if not backward:
-            return one - self.exact * out.numel() + (named.get("bias") is not None) * out.numel()
-        flops = sum(one - self.exact * t.numel() for t in out[:2] if t is not None)
-        return flops + (image.numel() - out[2].numel() if out[2] is not None else 0)
-
-    def decompose(self, func: OpOverload, args: tuple, kwargs: dict, out: Any) -> tuple[float, bool]:
-        if func in self.open:
-            return 0, False
-        best = (0, False)
-        self.open.append(func)
-        try:
-            for way in self.ways(func):
-                margs, mkwargs = tree_map(_to_meta, (args, kwargs))
-                tally = _Tally(self)
-                try:
-                    with tally:
-                        way(margs, mkwargs)
-                except Exception:  # a decomposition that needs values, or does not take these arguments
-                    continue
-                best = max(best, (tally.flops, tally.known), key=lambda found: found[::-1])
-                if tally.known:
-                    break
-        finally:
-            self.open.pop()
-        if not best[1] and func._overloadpacket in flop_registry:
-            return flop_registry[func._overloadpacket](*args, **kwargs, out_val=out), True
-        return best
-
-    def ways(self, func: OpOverload) -> Iterator[Callable]:
-        pure = _functional(func)
-        outs = _op(func).writes & _op(func).unread
-        name = _op(func).name
-        if name in DEFINITIONS:
-            yield lambda a, k: DEFINITIONS[name](**_named(func, a, k))
-        if name.startswith("_foreach_"):
-            each = getattr(aten, name.removeprefix("_foreach_"))
-            yield lambda a, k: [
-                each(*(x[i] if isinstance(x, list | tuple) else x for x in a), **k) for i in range(len(a[0]))
-            ]
-        for f in dict.fromkeys((pure, func)):
-            if f in decomposition_table:
-                yield lambda a, k, f=f: decomposition_table[f](*a, **{n: v for n, v in k.items() if n not in outs})
-        if torch._C._dispatch_has_kernel_for_dispatch_key(pure.name(), "CompositeExplicitAutograd"):
-            yield lambda a, k: pure._op_dk(
-                DispatchKey.CompositeExplicitAutograd, *a, **{n: v for n, v in k.items() if n not in outs}
-            )
-
-
-# Bytes. A region is where the elements of a tensor lie in its storage: a start and progressions (count, stride), in
-# bytes; the set of addresses is the start plus one term of each progression.
-Region = tuple[int, tuple[tuple[int, int], ...]]
-
-
-@lru_cache(maxsize=4096)
-def _region(shape: tuple[int, ...], stride: tuple[int, ...], offset: int, itemsize: int) -> Region | None:
-    if 0 in shape:
-        return None
-    terms = [(1, itemsize)] if False else [(itemsize, 1)]
-    for count, step in sorted(((n, s * itemsize) for n, s in zip(shape, stride, strict=True) if n > 1 and s), key=lambda p: (p[1], p[0])):
-        for i, (inner, fine) in enumerate(terms):
-            if step % fine == 0 and step // fine <= inner:  # the progressions abut or overlap: one longer progression
-                terms[i] = (inner + (count - 1) * (step // fine), fine)
-                break
-        else:
-            terms.append((count, step))
-    return offset * itemsize, tuple(terms)
-
-
-def _span(region: Region) -> int:
-    return 1 + sum((count - 1) * step for count, step in region[1])
-
-
-@lru_cache(maxsize=4096)
-def _distinct(regions: frozenset[Region]) -> int:
-    """How many different bytes the regions cover together."""
-    if not regions:
-        return 0
-    if len(regions) == 1:
-        (region,) = regions
-        size = math.prod(count for count, _ in region[1])
-        extent = 0
-        for count, step in region[1]:
-            if step <= extent:
-                break
-            extent += (count - 1) * step
-        else:
-            return size
-    low = min(start for start, _ in regions)
-    unit = 0
-    for start, terms in regions:
-        unit = math.gcd(unit, start - low, terms[0][0], *(step for _, step in terms[1:]))
-    high = max(start + _span((start, terms)) for start, terms in regions)
-    if (high - low) // unit > 1 << 28:
-        return min(high - low, sum(_distinct(frozenset([region])) for region in regions))
-    mask = torch.zeros((high - low) // unit, dtype=torch.bool)
-    for start, terms in regions:
-        (run, _), rest = terms[0], terms[1:]
-        shape, stride = (run // unit, *(n for n, _ in rest)), (1, *(s // unit for _, s in rest))
-        mask.as_strided(shape, stride, (start - low) // unit).fill_(True)
-    return int(mask.sum()) * unit
+_SHOWN = 12  # ops in a printed table
 
 
 @dataclass(frozen=True)
 class OpCost:
-    """One op as it was called: how often with these shapes, and what all these calls together cost."""
+    """One op as it was called: how often with inputs of these shapes, and what all these calls cost together."""
 
     op: str
     shapes: tuple[tuple[int, ...], ...]
     dtype: str
     calls: int
-    flops: float
+    flops: Number
     bytes: int
     counted: bool = True
+
+    def __add__(self, other: "OpCost") -> "OpCost":
+        sums = {name: getattr(self, name) + getattr(other, name) for name in ("calls", "flops", "bytes")}
+        return replace(self, counted=self.counted and other.counted, **sums)
 
 
 @dataclass(frozen=True, repr=False)
 class Cost:
-    """What a run costs.
+    """What a run costs; in a notebook, a table by op.
 
-    flops: all floating-point operations that a rule covers; the true number is at least this if `uncounted` is not empty.
+    flops: operations that a rule covers; where `uncounted` is not empty, the run takes at least these.
     bytes_eager: what the ops move one by one, each reading its inputs and writing its outputs.
-    bytes_ideal: the external inputs that are read and the outputs that remain, once each.
-    ops: a row per op, shapes and dtype, in the order of their first calls.
+    bytes_ideal: inputs from outside that are read, and outputs that remain, each once.
+    ops: a row per op, shapes and dtype, in the order of the first calls; views are not among them.
     uncounted: the ops that no rule covers, and how often they ran.
+
+    Costs add up with `+` and `sum`; the ideal bytes of a sum are those of separate runs.
     """
 
-    flops: float = 0
+    flops: Number = 0
     bytes_eager: int = 0
     bytes_ideal: int = 0
     ops: tuple[OpCost, ...] = ()
@@ -371,22 +72,22 @@ class Cost:
 
     @property
     def intensity(self) -> float:
-        """FLOP per byte if every byte moved only once: flops / bytes_ideal."""
+        """FLOP per byte if every byte moves once: flops / bytes_ideal. NaN if nothing moves."""
         return self.flops / self.bytes_ideal if self.bytes_ideal else math.nan
 
     @property
     def intensity_eager(self) -> float:
-        """FLOP per byte as the ops run one by one: flops / bytes_eager."""
+        """FLOP per byte as the ops run one by one: flops / bytes_eager. NaN if nothing moves."""
         return self.flops / self.bytes_eager if self.bytes_eager else math.nan
 
-    def __add__(self, other: "Cost") -> "Cost":
+    def __add__(self, other: object) -> "Cost":
         if not isinstance(other, Cost):
             return NotImplemented
         return Cost(
             self.flops + other.flops,
             self.bytes_eager + other.bytes_eager,
             self.bytes_ideal + other.bytes_ideal,
-            _merged(self.ops + other.ops),
+            _merged(self.ops + other.ops, lambda row: (row.op, row.shapes, row.dtype)),
             dict(Counter(self.uncounted) + Counter(other.uncounted)),
         )
 
@@ -394,117 +95,176 @@ class Cost:
         return self if other == 0 else NotImplemented  # sum() starts from 0
 
     def _table(self) -> units.Table:
-        groups: dict[str, OpCost] = {}
-        for row in self.ops:
-            old = groups.get(row.op, OpCost(row.op, (), "", 0, 0, 0))
-            groups[row.op] = OpCost(
-                row.op, (), "", old.calls + row.calls, old.flops + row.flops, old.bytes + row.bytes,
-                old.counted and row.counted,
-            )  # fmt: skip
-        order = sorted(groups.values(), key=lambda g: (-g.flops, -g.bytes, g.op))
-        rest = order[_SHOWN:] if len(order) > _SHOWN + 1 else []
-        lines = [(g.op, g.calls, g.flops, g.bytes, g.counted) for g in order[: len(order) - len(rest)]]
-        for name, some in ((f"{len(rest)} more", rest), ("total", order)):
-            if some:
-                sums = (sum(getattr(g, what) for g in some) for what in ("calls", "flops", "bytes"))
-                lines.append((name, *sums, all(g.counted for g in some)))
-        return units.table(
-            ["op", "calls", "FLOP", "bytes"],
-            [(op, n, ("" if known else "≥ ") + units.si(f, "FLOP"), units.si(b, "B")) for op, n, f, b, known in lines],
-        )
+        by_op = sorted(_merged(self.ops, lambda row: row.op), key=lambda row: (-row.flops, -row.bytes, row.op))
+        shown = by_op if len(by_op) <= _SHOWN + 1 else by_op[:_SHOWN]
+        if rest := by_op[len(shown) :]:
+            shown.append(replace(sum(rest[1:], rest[0]), op=f"{len(rest)} more"))
+        if len(by_op) > 1:
+            shown.append(replace(sum(by_op[1:], by_op[0]), op="total"))
+        lines = [
+            (row.op, row.calls, ("" if row.counted else "≥ ") + units.si(row.flops, "FLOP"), units.si(row.bytes, "B"))
+            for row in shown
+        ]
+        return units.table(["op", "calls", "FLOPs", "bytes"], lines)
 
-    def _sentence(self) -> str:
-        text = (
-            f"{'at least ' if self.uncounted else ''}{units.si(self.flops, 'FLOP')}; "
-            f"{units.si(self.bytes_eager, 'B')} op by op ({units.si(self.intensity_eager, 'FLOP/B')}), "
-            f"{units.si(self.bytes_ideal, 'B')} at best ({units.si(self.intensity, 'FLOP/B')})"
-        )
-        if self.uncounted:
-            shown = [f"{op} × {times}" for op, times in self.uncounted.items()]
-            more = f" and {len(shown) - _SHOWN} more" if len(shown) > _SHOWN else ""
-            text += f"\nnot counted: {', '.join(shown[:_SHOWN])}{more}"
-        return text
+    def _sentences(self) -> list[str]:
+        names = [f"{op} × {times}" for op, times in self.uncounted.items()]
+        names = names if len(names) <= _SHOWN else [*names[:_SHOWN], f"{len(names) - _SHOWN} more ops"]
+        return [
+            f"{'at least ' if names else ''}{units.si(self.flops, 'FLOP')}",
+            f"op by op {units.si(self.bytes_eager, 'B')}, {units.si(self.intensity_eager, 'FLOP/B')}",
+            f"ideally {units.si(self.bytes_ideal, 'B')}, {units.si(self.intensity, 'FLOP/B')}",
+            *([f"not counted: {', '.join(names)}"] if names else []),
+        ]
 
     def __repr__(self) -> str:
-        return f"{self._table()}\n{self._sentence()}" if self.ops else self._sentence()
+        return "\n".join([repr(self._table()), *self._sentences()] if self.ops else self._sentences())
 
     def _repr_html_(self) -> str:
-        sentence = html.escape(self._sentence()).replace("\n", "<br>")
-        return (self._table()._repr_html_() if self.ops else "") + f"<p>{sentence}</p>"
+        table = self._table()._repr_html_() if self.ops else ""
+        return f"{table}<p>{'<br>'.join(map(html.escape, self._sentences()))}</p>"
 
 
-_SHOWN = 12
-
-
-def _merged(rows: Iterable[OpCost]) -> tuple[OpCost, ...]:
-    merged: dict[tuple, OpCost] = {}
+def _merged(rows: Iterable[OpCost], key: Callable[[OpCost], Any]) -> tuple[OpCost, ...]:
+    merged: dict[Any, OpCost] = {}
     for row in rows:
-        key = (row.op, row.shapes, row.dtype, row.counted)
-        old = merged.get(key)
-        merged[key] = row if old is None else OpCost(
-            row.op, row.shapes, row.dtype, old.calls + row.calls, old.flops + row.flops, old.bytes + row.bytes, row.counted
-        )
+        merged[key(row)] = merged[key(row)] + row if key(row) in merged else row
     return tuple(merged.values())
 
 
-class _Storage:
-    """What the run did to one storage."""
+# A region is where the elements of a tensor lie in its storage, in bytes: a start, and arithmetic progressions
+# (count, step), the first with step 1. An address is the start plus one term of each progression.
+Region = tuple[int, tuple[tuple[int, int], ...]]
+Place = tuple[tuple[int, ...], tuple[int, ...], int, int]  # shape, stride, itemsize, offset
+_MASK = 1 << 24  # units that the exact union of irregular regions may span
 
-    __slots__ = ("partial", "produced", "reads", "ref", "writes")
+
+@lru_cache(maxsize=4096)
+def _region(shape: tuple[int, ...], stride: tuple[int, ...], itemsize: int, offset: int) -> Region:
+    terms = [(itemsize, 1)]
+    steps = sorted((step * itemsize, count) for count, step in zip(shape, stride, strict=True) if count > 1 and step)
+    for step, count in steps:
+        for i, (inner, fine) in enumerate(terms):
+            if step % fine == 0 and step // fine <= inner:  # the copies abut or overlap: one longer progression
+                terms[i] = (inner + (count - 1) * (step // fine), fine)
+                break
+        else:
+            terms.append((count, step))
+    return offset * itemsize, tuple(terms)
+
+
+@lru_cache(maxsize=4096)
+def _distinct(regions: frozenset[Region]) -> int:
+    """How many different bytes the regions of one storage cover together."""
+    if not regions:
+        return 0
+    ends = [(start, start + 1 + sum((count - 1) * step for count, step in terms)) for start, terms in regions]
+    ((_, terms), *others) = regions
+    if not others and _separate(terms):
+        return math.prod(count for count, _ in terms)
+    low, high = min(ends)[0], max(end for _, end in ends)
+    numbers = [number for start, ((run, _), *rest) in regions for number in (start - low, run, *(s for _, s in rest))]
+    unit = math.gcd(*numbers)
+    if (high - low) // unit > _MASK:  # an upper bound
+        return min(high - low, sum(math.prod(count for count, _ in terms) for _, terms in regions))
+    mask = torch.zeros((high - low) // unit, dtype=torch.bool, device="cpu")
+    for start, ((run, _), *rest) in regions:
+        shape, stride = (run // unit, *(n for n, _ in rest)), (1, *(step // unit for _, step in rest))
+        mask.as_strided(shape, stride, (start - low) // unit).fill_(True)
+    return int(mask.sum()) * unit
+
+
+def _separate(terms: Iterable[tuple[int, int]]) -> bool:
+    """Whether each step goes beyond the reach of all finer ones, so that no address comes up twice."""
+    reach = 0
+    for count, step in terms:
+        if step <= reach:
+            return False
+        reach += (count - 1) * step
+    return True
+
+
+def _bytes(places: Iterable[Place]) -> int:
+    return _distinct(frozenset(_region(*place) for place in places if 0 not in place[0]))
+
+
+class _Storage:
+    """What the run did to one storage: which places it read and wrote, and how much at places that it cannot know."""
+
+    __slots__ = ("nbytes", "produced", "read_some", "reads", "ref", "writes", "wrote_some")
 
     def __init__(self, storage: torch.UntypedStorage, produced: bool) -> None:
-        self.ref, self.produced = weakref.ref(storage), produced
-        self.reads: set[tuple] = set()
-        self.writes: set[tuple] = set()
-        self.partial = 0
+        # PyTorch keeps the Python object of a storage for as long as the storage lives, so a weak reference tells
+        # whether it is gone, and whether an id belongs to it or to a later storage at the same address.
+        self.ref, self.produced, self.nbytes = weakref.ref(storage), produced, storage.nbytes()
+        self.reads: set[Place] = set()
+        self.writes: set[Place] = set()
+        self.read_some = self.wrote_some = 0
+
+    def ideal(self) -> int:
+        read = 0 if self.produced else min(_bytes(self.reads) + self.read_some, self.nbytes)
+        remains = 0 if self.ref() is None else min(_bytes(self.writes) + self.wrote_some, self.nbytes)
+        return read + remains
 
 
 @dataclass(eq=False)
 class _Call:
-    """A call seen before: the same op on tensors of the same layout that share storage in the same way."""
+    """What one call costs; calls of the same op on tensors that look the same share it."""
 
-    row: tuple[str, tuple, str]
-    flops: float
-    known: bool
-    nbytes: int
-    reads: list[tuple[int, tuple, int | None]]
-    writes: list[tuple[int, tuple]]
+    row: OpCost
+    reads: list[tuple[int, int | None]] = field(default_factory=list)  # which tensor; bytes, if not all of it
+    writes: list[tuple[int, int | None]] = field(default_factory=list)
+    creates: list[int] = field(default_factory=list)  # without writing: empty
     calls: int = 0
 
 
-_KEPT = frozenset((0.0, 0.5, 1.0, 2.0, -0.5, -1.0, -2.0, math.inf, -math.inf))
+# Of other floats only the type goes into the key of a call: they do not change the count, and a learning rate that
+# changes every step must not fill the memo.
+_SPECIAL = frozenset((0.0, 0.5, 1.0, 2.0, 3.0, -0.5, -1.0, -2.0, math.inf, -math.inf))
 
 
-def _flatten(values: Iterable, tensors: list[Tensor], key: list) -> None:
+def _flatten(values: Iterable[Any], tensors: list[Tensor], key: list) -> None:
     for value in values:
         if isinstance(value, Tensor):
             tensors.append(value)
-            key += (value.shape, value.stride() if value.layout is torch.strided else None, value.dtype)
+            key += (value.shape, value.stride() if value.layout is torch.strided else value.layout, value.dtype)
         elif isinstance(value, list | tuple):
             key.append(len(value))
             _flatten(value, tensors, key)
-        elif type(value) is float:
-            # Floats change the count only at special values (alpha = 1, p = 2); a learning rate must not fill the memo.
-            key.append(value if value in _KEPT else float)
+        elif type(value) is float and value not in _SPECIAL:
+            key.append(float)
         else:
             key.append(value)
 
 
+def _unfolds(kind: type) -> bool:
+    return kind.__torch_dispatch__ is not torch._C._disabled_torch_dispatch_impl and not issubclass(kind, FakeTensor)
+
+
 class _Run(TorchDispatchMode):
+    """Watches every op, and keeps what it costs and which storages it touches; never a tensor."""
+
     supports_higher_order_operators = True
 
-    def __init__(self, rules: _Rules) -> None:
+    def __init__(self, rules: Rules) -> None:
         super().__init__()
         self.rules = rules
-        self.memo: dict[tuple, _Call | None] = {}
+        self.memo: dict[tuple, _Call] = {}
         self.storages: dict[int, _Storage] = {}
-        self.gone: list[_Storage] = []
+        self.closed: list[_Storage] = []
+        self.limit = 1024
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # the wrapper that True asks for imports torch._dynamo, which takes a second
 
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         kwargs = kwargs or {}
         if isinstance(func, HigherOrderOperator):
-            return func(*args, **kwargs)
-        op = _op(func)
+            return self.higher_order(func, args, kwargs)
+        if types and any(map(_unfolds, types)):
+            return NotImplemented  # a tensor subclass unfolds itself into ops that come here again
+        op = facts(func)
         if op.composite:
             with self:
                 return func.decompose(*args, **kwargs)
@@ -513,7 +273,17 @@ class _Run(TorchDispatchMode):
             self.record(op, args, kwargs, out)
         return out
 
-    def record(self, op: _Op, args: tuple, kwargs: dict, out: Any) -> None:
+    def higher_order(self, func: HigherOrderOperator, args: tuple, kwargs: dict) -> Any:
+        if DispatchKey.CompositeExplicitAutograd in func.py_kernels:  # the eager form, made of plain ops
+            with self:
+                return func.py_kernels[DispatchKey.CompositeExplicitAutograd](*args, **kwargs)
+        self.unknown((func,), func._name)
+        return func(*args, **kwargs)
+
+    def unknown(self, key: tuple, name: str) -> None:
+        self.memo.setdefault(key, _Call(OpCost(name, (), "", 1, 0, 0, False))).calls += 1
+
+    def record(self, op: Op, args: tuple, kwargs: dict, out: Any) -> None:
         tensors: list[Tensor] = []
         key: list = [op]
         _flatten(args, tensors, key)
@@ -523,135 +293,196 @@ class _Run(TorchDispatchMode):
         inputs = len(tensors)
         _flatten((out,), tensors, key)
         try:
-            storages = [t.untyped_storage() for t in tensors]
-        except (NotImplementedError, RuntimeError):  # sparse: no strides, no single storage
-            row = (op.label, tuple(tuple(t.shape) for t in tensors[:inputs]), _dtype(tensors))
-            self.memo.setdefault(tuple(key), _Call(row, 0, False, 0, [], [])).calls += 1
-            return
-        ids = [id(s) for s in storages]
+            storages = [tensor.untyped_storage() for tensor in tensors]
+        except (NotImplementedError, RuntimeError):  # sparse and the like: no strides, no single storage
+            return self.unknown((op,), op.label) if op.name not in EMPTY else None
+        ids = [id(storage) for storage in storages]
         if len(set(ids)) < len(ids):
-            key += [(ids.index(i), t.storage_offset()) for i, t in zip(ids, tensors, strict=True)]
-        key = tuple(key)
-        try:
-            call = self.memo[key]
-        except KeyError:
-            call = self.memo[key] = self.meet(op, args, kwargs, out, tensors, inputs, ids)
+            key += [(ids.index(i), tensor.storage_offset()) for i, tensor in zip(ids, tensors, strict=True)]
+        call = self.memo.get(key := tuple(key))
+        if call is None:
+            call = self.memo[key] = self.first(op, args, kwargs, out, tensors, inputs, ids)
         call.calls += 1
-        for i, layout, part in call.reads:
-            storage = self.storages.get(ids[i])
-            if storage is None or storage.ref() is not storages[i]:
-                storage = self.track(ids[i], storages[i], produced=False)
+
+        for i, some in call.reads:
+            storage = self.find(ids[i], storages[i], False)
             if not storage.produced:
-                place = (*layout, tensors[i].storage_offset())
-                if part is not None:
-                    storage.partial += part
-                elif place not in storage.writes:
-                    storage.reads.add(place)
-        for i, layout in call.writes:
-            storage = self.storages.get(ids[i])
-            if storage is None or storage.ref() is not storages[i]:
-                storage = self.track(ids[i], storages[i], produced=i >= inputs)
-            if layout is not None:
-                storage.writes.add((*layout, tensors[i].storage_offset()))
+                tensor = tensors[i]
+                place = (tensor.shape, tensor.stride(), tensor.itemsize, tensor.storage_offset())
+                if place not in storage.writes:
+                    if some is None:
+                        storage.reads.add(place)
+                    else:
+                        storage.read_some += some
+        for i, some in call.writes:
+            storage, tensor = self.find(ids[i], storages[i], i >= inputs), tensors[i]
+            if some is None:
+                storage.writes.add((tensor.shape, tensor.stride(), tensor.itemsize, tensor.storage_offset()))
+            else:
+                storage.wrote_some += some
+        for i in call.creates:
+            self.find(ids[i], storages[i], True)
 
-    def track(self, key: int, storage: torch.UntypedStorage, produced: bool) -> _Storage:
-        # An id is used again once its storage is gone; what was read from an external one still counts.
-        old = self.storages.get(key)
-        if old is not None and not old.produced:
-            self.gone.append(old)
-        new = self.storages[key] = _Storage(storage, produced)
-        return new
+    def find(self, key: int, storage: torch.UntypedStorage, produced: bool) -> _Storage:
+        """The record of a storage. One that was never seen is from outside, unless it is an output."""
+        known = self.storages.get(key)
+        if known is not None:
+            if known.ref() is storage:
+                return known
+            if not known.produced:  # it is gone and its id used again, but what was read from it still counts
+                self.closed.append(known)
+        elif len(self.storages) > self.limit:
+            self.storages = {k: s for k, s in self.storages.items() if not s.produced or s.ref() is not None}
+            self.limit = 2 * len(self.storages) + 1024
+        self.storages[key] = _Storage(storage, produced)
+        return self.storages[key]
 
-    def meet(self, op: _Op, args: tuple, kwargs: dict, out: Any, tensors: list[Tensor], inputs: int, ids: list[int]) -> _Call:
-        from torch.utils._python_dispatch import _disable_current_modes
-
-        named = _named(op.func, args, kwargs)
-        roles: list[str] = []
-        for name, value in named.items():
-            roles += [name] * sum(isinstance(t, Tensor) for t in tree_leaves(value))
-        layouts = [(tuple(t.shape), t.stride(), t.element_size()) for t in tensors]
-        sizes = [_touched(t) for t in tensors]
-        shared = [i for i in range(inputs, len(tensors)) if ids[i] in ids[:inputs]]
+    def first(
+        self, op: Op, args: tuple, kwargs: dict, out: Any, tensors: list[Tensor], inputs: int, ids: list[int]
+    ) -> _Call:
+        """The cost of a call that was not seen before."""
+        named = named_arguments(op.func, args, kwargs)
+        roles = [name for name, value in named.items() for leaf in tree_leaves(value) if isinstance(leaf, Tensor)]
+        places = [(tuple(t.shape), t.stride(), t.itemsize, t.storage_offset()) for t in tensors]
         fresh = [i for i in range(inputs, len(tensors)) if ids[i] not in ids[:inputs]]
-        row = (op.label, tuple(tuple(t.shape) for t in tensors[:inputs]), _dtype(tensors))
-        if op.name in EMPTY or (shared and not op.writes):
-            return _Call(row, 0, True, 0, [], [(i, None) for i in fresh])
-        reads, writes = [], []
-        gathered = sum(sizes[i] for i in fresh)
-        for i, name in enumerate(roles):
-            if name not in op.unread:
-                part = gathered if op.name in GATHERS and name in ("self", "weight") and gathered < sizes[i] else None
-                reads.append((i, layouts[i], part))
-            if name in op.writes:
-                writes.append((i, layouts[i]))
-        writes += [(i, layouts[i]) for i in fresh]
-        with _disable_current_modes():
+        dtypes = [str(t.dtype).removeprefix("torch.") for t in (*tensors[inputs:], *tensors)]
+        row = OpCost(op.label, tuple(place[0] for place in places[:inputs]), (dtypes or [""])[0], 1, 0, 0)
+        if op.name in EMPTY:
+            return _Call(row, creates=fresh)
+        if len(fresh) < len(tensors) - inputs and not op.writes:
+            return _Call(row)  # a view: its output is the memory of an input
+        with without_modes():
+            whole = [_bytes([place]) for place in places]
+            gathered = sum(whole[i] for i in fresh) if op.name in GATHERS else None
+            scattered = _scattered(op, named)
+            reads = [(i, None) for i, name in enumerate(roles) if name not in op.unread]
+            writes = [(i, None) for i, name in enumerate(roles) if name in op.writes] + [(i, None) for i in fresh]
+            reads = [(i, _less(gathered, whole[i]) if roles[i] in ("self", "weight") else None) for i, _ in reads]
+            if scattered is not None:
+                reads, writes = (
+                    [
+                        (i, _less(scattered, whole[i]) if i < inputs and roles[i] == "self" else some)
+                        for i, some in moved
+                    ]
+                    for moved in (reads, writes)
+                )
+            nbytes = sum(_moved(moved, places, ids) for moved in (reads, writes))
             flops, known = self.rules.flops(op.func, args, kwargs, out)
-            nbytes = sum(
-                _union([(ids[i], tensors[i], part) for i, _, part in reads])
-            ) + sum(_union([(ids[i], tensors[i], None) for i, _ in writes]))
-        return _Call(row, flops, known, nbytes, reads, writes)
+        return _Call(replace(row, flops=flops, bytes=nbytes, counted=known), reads, writes)
 
     def cost(self) -> Cost:
-        calls = [c for c in self.memo.values() if c.calls]
-        rows = _merged(
-            OpCost(*c.row, c.calls, c.flops * c.calls, c.nbytes * c.calls, c.known)
+        """The sum over all calls. What remains is what is alive now."""
+        calls = list(self.memo.values())
+        rows = [
+            replace(c.row, calls=c.calls, flops=c.calls * c.row.flops, bytes=c.calls * c.row.bytes)
             for c in calls
-            if c.nbytes or c.flops or not c.known
+            if c.reads or c.writes or not c.row.counted
+        ]
+        uncounted: Counter[str] = Counter()
+        for row in rows:
+            uncounted[row.op] += 0 if row.counted else row.calls
+        ideal = sum(storage.ideal() for storage in (*self.closed, *self.storages.values()))
+        return Cost(
+            sum(row.flops for row in rows),
+            sum(row.bytes for row in rows),
+            ideal,
+            _merged(rows, lambda row: (row.op, row.shapes, row.dtype, row.counted)),
+            dict(+uncounted),
         )
-        uncounted = Counter()
-        for c in calls:
-            if not c.known:
-                uncounted[c.row[0]] += c.calls
-        ideal = 0
-        for storage in (*self.gone, *self.storages.values()):
-            if not storage.produced:
-                whole = _distinct(_regions(storage.reads)) if storage.reads else 0
-                ideal += whole + storage.partial
-            if storage.ref() is not None and storage.writes:
-                ideal += _distinct(_regions(storage.writes))
-        return Cost(sum(r.flops for r in rows), sum(r.bytes for r in rows), ideal, rows, dict(uncounted))
 
 
-def _regions(places: Iterable[tuple]) -> frozenset[Region]:
-    found = (_region(shape, stride, offset, size) for shape, stride, size, offset in places)
-    return frozenset(region for region in found if region is not None)
+def _less(some: int | None, whole: int) -> int | None:
+    return some if some is not None and some < whole else None
 
 
-def _touched(t: Tensor) -> int:
-    region = _region(tuple(t.shape), t.stride(), 0, t.element_size())
-    return _distinct(frozenset([region])) if region else 0
+def _scattered(op: Op, named: dict[str, Any]) -> int | None:
+    """Bytes of `self` that an indexed write in place touches at most; None where it is not one, or is not known."""
+    values = named.get(SCATTERS.get(op.name, ""))
+    if not op.writes or op.outs or not isinstance(values, Tensor):
+        return None
+    if op.name == "index_put":
+        indices = [i for i in named["indices"] if i is not None]
+        if any(i.dtype in (torch.bool, torch.uint8) for i in indices):
+            return None
+        self = named["self"]
+        rest = [n for n, i in zip(self.shape, [*named["indices"], *[None] * self.dim()], strict=False) if i is None]
+        return math.prod(torch.broadcast_shapes(*(i.shape for i in indices))) * math.prod(rest) * self.itemsize
+    return values.numel() * values.itemsize
 
 
-def _union(items: list) -> list[int]:
-    by_storage: dict[int, list] = {}
-    for key, t, part in items:
-        by_storage.setdefault(key, []).append((t, part))
-    found = []
-    for group in by_storage.values():
-        regions = _regions((tuple(t.shape), t.stride(), t.element_size(), t.storage_offset()) for t, part in group if part is None)
-        found.append((_distinct(regions) if regions else 0) + sum(part for _, part in group if part is not None))
-    return found
+def _moved(moved: list[tuple[int, int | None]], places: list[Place], ids: list[int]) -> int:
+    """Distinct bytes of several tensors, some of which may share a storage."""
+    whole: dict[int, list[Place]] = {}
+    for i, some in moved:
+        if some is None:
+            whole.setdefault(ids[i], []).append(places[i])
+    return sum(map(_bytes, whole.values())) + sum(some for _, some in moved if some is not None)
 
 
-def _dtype(tensors: list[Tensor]) -> str:
-    names = dict.fromkeys(str(t.dtype).removeprefix("torch.") for t in tensors)
-    return ", ".join(names)
+def _rules(exact: bool, prices: Mapping[str, Number] | None) -> Rules:
+    for name, price in (prices or {}).items():
+        if not hasattr(torch.ops.aten, name):
+            raise ValueError(
+                f"prices names {name!r}, which is no op of torch.ops.aten; write it as in 'tanh' or 'gelu'"
+            )
+        if isinstance(price, bool) or not isinstance(price, Real) or not 0 <= price < math.inf:
+            raise ValueError(f"the price of {name!r} is a number of FLOPs per element, got {price!r}")
+    return Rules(exact, dict(prices or {}))
 
 
 def count(
-    fn: Callable, *args: Any, exact: bool = False, prices: Mapping[str, float] | None = None, **kwargs: Any
+    fn: Callable[..., Any], *args: Any, exact: bool = False, prices: Mapping[str, Number] | None = None, **kwargs: Any
 ) -> Cost:
     """What `fn(*args, **kwargs)` costs: FLOPs and bytes, op by op.
 
     >>> a, b = torch.ones(2, 3), torch.ones(3, 5)
-    >>> count(torch.matmul, a, b).flops
+    >>> count(torch.matmul, a, b).flops  # 2 · 2 · 3 · 5
     60
+    >>> count(torch.matmul, a, b, exact=True).flops  # 2 · 5 · (2 · 3 − 1)
+    50
+    >>> count(lambda: torch.nn.functional.gelu(a @ b, approximate="tanh"), prices={"tanh": 12})
+    op     calls  FLOPs     bytes
+    -----  -----  --------  -----
+    gelu   1      200 FLOP  80 B
+    mm     1      60 FLOP   124 B
+    total  2      260 FLOP  204 B
+    260 FLOP
+    op by op 204 B, 1.27 FLOP/B
+    ideally 124 B, 2.1 FLOP/B
+
+    `fn` runs once, as it would without the count: same results, gradients and random numbers. It may call backward;
+    its result may be anything. Tensors may be on the CPU, on CUDA or on meta, where nothing is allocated. What `fn`
+    raises comes through. `exact` and `prices` are for the count; if `fn` has arguments of that name, wrap it in a lambda.
+
+    A price is per output element, of a reduction per number that is combined. What a graph for a later backward pass
+    saves is among the outputs that remain; count inference under `torch.no_grad()`. Tensors made from Python or NumPy
+    data inside `fn` are inputs from outside. The conventions for FLOPs are those of `helpers.flops`.
+
+    Raises TypeError if `fn` cannot be called, ValueError for a price of an op that does not exist or is no number.
     """
-    run = _Run(_Rules(exact, dict(prices or {})))
+    if not callable(fn):
+        raise TypeError(
+            f"count takes a function and its arguments, as in count(torch.matmul, a, b); got a {type(fn).__name__}"
+        )
+    run = _Run(_rules(exact, prices))
+    gc.collect(1)  # so that all that dies in `fn` is young, and collecting it afterwards cheap
+    before = gc.get_stats()
     with run:
         result = fn(*args, **kwargs)
-    gc.collect()
+    _drop_cycles(run, result, before)
     cost = run.cost()
     del result
     return cost
+
+
+def _drop_cycles(run: _Run, result: Any, before: list[dict]) -> None:
+    """Free storages that only cyclic garbage still holds: they do not remain, and when they go would be up to chance."""
+    kept = {id(leaf.untyped_storage()) for leaf in tree_leaves(result) if isinstance(leaf, Tensor) and _strided(leaf)}
+    if all(not s.produced or s.ref() is None or key in kept for key, s in run.storages.items()):
+        return
+    grown_old = any(gc.get_stats()[i]["collections"] != before[i]["collections"] for i in (1, 2))
+    gc.collect(2 if grown_old or sys.version_info >= (3, 14) else 1)  # 3.14 collects in increments
+
+
+def _strided(tensor: Tensor) -> bool:
+    return tensor.layout is torch.strided
