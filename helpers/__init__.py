@@ -4,8 +4,8 @@
 - formats: floating-point formats as values; decode, encode, bits_of, neighbours
 - storage: where elements are; layout, offset_of, same_storage, touched_bytes, plan_view
 - flops: the rules for the FLOPs of one op
-- counting: count(fn, *args) -> Cost: FLOPs and bytes, op by op
 - exercises: the cases, the oracle, the usual mistakes and the hint of every exercise
+- counting: count(fn, *args) -> Cost: FLOPs and bytes, op by op
 - draw: every figure of the course; show(figure, alt) displays one with a summary in words
 - explore: the interactive views
 - selfcheck: check(exercise, answer) and compare(guess, measured)
