@@ -411,13 +411,13 @@ def bars(
     for row, (name, size) in enumerate(sizes.items()):
         beyond = limit is not None and size > limit[1]
         look = {"color": "#F6C9A8", "hatch": "///", "edgecolor": VERMILLION} if beyond else {"color": "#BBDDF2"}
-        ax.barh(row, size - low, left=low, label=name, **look)
+        ax.barh(row, size, label=name, **look)
         text = ax.annotate(
             f"{size:.3g}", (size, row), xytext=(5, 0), textcoords="offset points", va="center", weight="bold"
         )
         text.set_bbox({"boxstyle": "square,pad=0.1", "facecolor": "white", "linewidth": 0})
     if log:
-        ax.set_xscale("log")
+        ax.set_xscale("log", nonpositive="clip")
     ax.set(xlim=(low, far * 30 if log else far * 1.12), ylim=(len(sizes) - (0.0 if limit else 0.4), -0.6))
     ax.set_yticks(range(len(sizes)), list(sizes))
     ax.grid(axis="y", visible=False)

@@ -98,6 +98,7 @@ def test_bars_beyond_the_limit_are_hatched_and_every_size_is_written():
     axes = FIGURES["bars"]().axes[0]
     assert [bool(bars[0].get_hatch()) for bars in axes.containers] == [False, True]
     assert [text.get_text() for text in axes.texts] == ["limit", "0.4", "6"]
+    assert "Bars a: 1e+20\nBars b: 2e+25" in draw.summary(FIGURES["bars log"]())
     assert "Line limit: (1, 0) (1, 1)\nBars a: 0.4\nBars b: 6" in draw.summary(FIGURES["bars"]())
 
 
