@@ -455,13 +455,13 @@ _add(
                 "FLOP",
                 "MAC",
             ),
-            "Look at a again, 3 · 3 · 64 · 64 · 56 · 56, one for each product: that many multiplications alone.": lambda: (
+            "Look at a again: 3 · 3 · 64 · 64 · 56 · 56 are the multiplications alone.": lambda: (
                 "FLOP",
                 "FLOP",
                 "MAC",
                 "FLOP",
             ),
-            "Look at c again, 640 × 64 × 1.53e9. A V100 reaches 125 TFLOP/s: what is it that each core does 64 of?": lambda: (
+            "Look at c again: a V100 reaches 125 TFLOP/s, twice this number.": lambda: (
                 "MAC",
                 "FLOP",
                 "FLOP",
