@@ -4,7 +4,9 @@
 - specs: what vendors promise; find(device name), and the MFU against a known peak
 - formats: floating-point formats as values; decode, encode, bits_of, neighbours
 - timing: measure(function), a time with its spread
+- flops: the rules for the FLOPs of one op
 - exercises: the cases, the oracle, the usual mistakes and the hint of every exercise
+- counting: count(fn, *args) -> Cost: FLOPs and bytes, op by op
 - machine: this device, and the best that it can do: peak(dtype)
 - draw: every figure of the course; show(figure, alt) displays one with a summary in words
 - explore: the interactive views
