@@ -11,6 +11,7 @@ from tests.course import ROOT
 LAYERS = {
     "units": 0,
     "formats": 1,
+    "storage": 1,
     "exercises": 1,
     "draw": 3,
     "explore": 3,
