@@ -139,6 +139,10 @@ Place = tuple[tuple[int, ...], tuple[int, ...], int, int]  # shape, stride, item
 _MASK = 1 << 24  # units that the exact union of irregular regions may span
 
 
+def _place(tensor: Tensor) -> Place:
+    return tensor.shape, tensor.stride(), tensor.itemsize, tensor.storage_offset()
+
+
 @lru_cache(maxsize=4096)
 def _region(shape: tuple[int, ...], stride: tuple[int, ...], itemsize: int, offset: int) -> Region:
     terms = [(itemsize, 1)]
@@ -307,17 +311,16 @@ class _Run(TorchDispatchMode):
         for i, some in call.reads:
             storage = self.find(ids[i], storages[i], False)
             if not storage.produced:
-                tensor = tensors[i]
-                place = (tensor.shape, tensor.stride(), tensor.itemsize, tensor.storage_offset())
+                place = _place(tensors[i])
                 if place not in storage.writes:
                     if some is None:
                         storage.reads.add(place)
                     else:
                         storage.read_some += some
         for i, some in call.writes:
-            storage, tensor = self.find(ids[i], storages[i], i >= inputs), tensors[i]
+            storage = self.find(ids[i], storages[i], i >= inputs)
             if some is None:
-                storage.writes.add((tensor.shape, tensor.stride(), tensor.itemsize, tensor.storage_offset()))
+                storage.writes.add(_place(tensors[i]))
             else:
                 storage.wrote_some += some
         for i in call.creates:
@@ -343,30 +346,22 @@ class _Run(TorchDispatchMode):
         """The cost of a call that was not seen before."""
         named = named_arguments(op.func, args, kwargs)
         roles = [name for name, value in named.items() for leaf in tree_leaves(value) if isinstance(leaf, Tensor)]
-        places = [(tuple(t.shape), t.stride(), t.itemsize, t.storage_offset()) for t in tensors]
+        places = [_place(t) for t in tensors]
         fresh = [i for i in range(inputs, len(tensors)) if ids[i] not in ids[:inputs]]
         dtypes = [str(t.dtype).removeprefix("torch.") for t in (*tensors[inputs:], *tensors)]
-        row = OpCost(op.label, tuple(place[0] for place in places[:inputs]), (dtypes or [""])[0], 1, 0, 0)
+        row = OpCost(op.label, tuple(tuple(t.shape) for t in tensors[:inputs]), (dtypes or [""])[0], 1, 0, 0)
         if op.name in EMPTY:
             return _Call(row, creates=fresh)
         if len(fresh) < len(tensors) - inputs and not op.writes:
             return _Call(row)  # a view: its output is the memory of an input
         with without_modes():
             whole = [_bytes([place]) for place in places]
-            gathered = sum(whole[i] for i in fresh) if op.name in GATHERS else None
-            scattered = _scattered(op, named)
-            reads = [(i, None) for i, name in enumerate(roles) if name not in op.unread]
-            writes = [(i, None) for i, name in enumerate(roles) if name in op.writes] + [(i, None) for i in fresh]
-            reads = [(i, _less(gathered, whole[i]) if roles[i] in ("self", "weight") else None) for i, _ in reads]
-            if scattered is not None:
-                reads, writes = (
-                    [
-                        (i, _less(scattered, whole[i]) if i < inputs and roles[i] == "self" else some)
-                        for i, some in moved
-                    ]
-                    for moved in (reads, writes)
-                )
-            nbytes = sum(_moved(moved, places, ids) for moved in (reads, writes))
+            some = sum(whole[i] for i in fresh) if op.name in GATHERS else _scattered(op, named)
+            part = {i: some for i, name in enumerate(roles) if name in ("self", "weight") and (some or 0) < whole[i]}
+            reads = [(i, part.get(i)) for i, name in enumerate(roles) if name not in op.unread]
+            writes = [(i, part.get(i)) for i, name in enumerate(roles) if name in op.writes]
+            writes += [(i, None) for i in fresh]
+            nbytes = _moved(reads, places, ids) + _moved(writes, places, ids)
             flops, known = self.rules.flops(op.func, args, kwargs, out)
         return _Call(replace(row, flops=flops, bytes=nbytes, counted=known), reads, writes)
 
@@ -389,10 +384,6 @@ class _Run(TorchDispatchMode):
             _merged(rows, lambda row: (row.op, row.shapes, row.dtype, row.counted)),
             dict(+uncounted),
         )
-
-
-def _less(some: int | None, whole: int) -> int | None:
-    return some if some is not None and some < whole else None
 
 
 def _scattered(op: Op, named: dict[str, Any]) -> int | None:
@@ -452,7 +443,7 @@ def count(
 
     `fn` runs once, as it would without the count: same results, gradients and random numbers. It may call backward;
     its result may be anything. Tensors may be on the CPU, on CUDA or on meta, where nothing is allocated. What `fn`
-    raises comes through. `exact` and `prices` are for the count; if `fn` has arguments of that name, wrap it in a lambda.
+    raises comes through. `exact` and `prices` are for the count; wrap an `fn` that has arguments of that name.
 
     A price is per output element, of a reduction per number that is combined. What a graph for a later backward pass
     saves is among the outputs that remain; count inference under `torch.no_grad()`. Tensors made from Python or NumPy
@@ -476,7 +467,7 @@ def count(
 
 
 def _drop_cycles(run: _Run, result: Any, before: list[dict]) -> None:
-    """Free storages that only cyclic garbage still holds: they do not remain, and when they go would be up to chance."""
+    """Free what only cyclic garbage still holds: it does not remain, and when it would go is up to chance."""
     kept = {id(leaf.untyped_storage()) for leaf in tree_leaves(result) if isinstance(leaf, Tensor) and _strided(leaf)}
     if all(not s.produced or s.ref() is None or key in kept for key, s in run.storages.items()):
         return

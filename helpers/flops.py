@@ -29,22 +29,27 @@ from torch.utils.flop_counter import flop_registry
 aten = torch.ops.aten
 Number = int | float
 
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 # ---- The rules, as data. Names are those of aten (and prims) ops, without overload and without the _ of in-place.
 
-ELEMENTARY = frozenset(
-    """add sub rsub mul div neg reciprocal abs sign sgn signbit floor ceil round trunc fmod remainder maximum minimum
-    clamp_min clamp_max fmax fmin eq ne lt le gt ge isfinite logical_and logical_or logical_xor logical_not bitwise_and
-    bitwise_or bitwise_xor bitwise_not bitwise_left_shift bitwise_right_shift shift_left shift_right_arithmetic
-    __lshift__ __rshift__ gcd lcm nextafter frexp pow sqrt rsqrt cbrt hypot exp exp2 expm1 log log2 log10 log1p sin cos
-    tan asin acos atan atan2 angle sinh cosh tanh asinh acosh atanh erf erfc erfinv erf_inv erfcx lgamma digamma
-    polygamma igamma igammac zeta ndtri i0 bessel_i0 bessel_i0e bessel_i1 bessel_i1e bessel_j0 bessel_j1
-    spherical_bessel_j0 special_ndtri special_zeta special_erfcx special_airy_ai special_i0e special_i1 special_i1e
-    special_bessel_j0 special_bessel_j1 special_bessel_y0 special_bessel_y1 special_spherical_bessel_j0
-    special_modified_bessel_i0 special_modified_bessel_i1 special_modified_bessel_k0 special_modified_bessel_k1
-    special_scaled_modified_bessel_k0 special_scaled_modified_bessel_k1""".split()
-)
-REDUCTIONS = frozenset("sum prod amax amin max min argmax argmin aminmax all any xor_sum".split())
-SCANS = frozenset("cumsum cumprod cummax cummin".split())
+ELEMENTARY = _names("""
+    add sub rsub mul div neg reciprocal abs sign sgn signbit floor ceil round trunc fmod remainder maximum minimum
+    clamp_min clamp_max fmax fmin eq ne lt le gt ge isfinite logical_and logical_or logical_xor logical_not
+    bitwise_and bitwise_or bitwise_xor bitwise_not bitwise_left_shift bitwise_right_shift shift_left
+    shift_right_arithmetic __lshift__ __rshift__ gcd lcm nextafter frexp pow sqrt rsqrt cbrt hypot exp exp2 expm1
+    log log2 log10 log1p sin cos tan asin acos atan atan2 angle sinh cosh tanh asinh acosh atanh erf erfc erfinv
+    erf_inv erfcx lgamma digamma polygamma igamma igammac zeta ndtri i0 bessel_i0 bessel_i0e bessel_i1 bessel_i1e
+    bessel_j0 bessel_j1 spherical_bessel_j0 special_ndtri special_zeta special_erfcx special_airy_ai special_i0e
+    special_i1 special_i1e special_bessel_j0 special_bessel_j1 special_bessel_y0 special_bessel_y1
+    special_spherical_bessel_j0 special_modified_bessel_i0 special_modified_bessel_i1 special_modified_bessel_k0
+    special_modified_bessel_k1 special_scaled_modified_bessel_k0 special_scaled_modified_bessel_k1
+""")
+REDUCTIONS = _names("sum prod amax amin max min argmax argmin aminmax all any xor_sum")
+SCANS = _names("cumsum cumprod cummax cummin")
 # Real operations in one operation on complex numbers; what is not here is not counted. mul: by a real number 2.
 COMPLEX = {"add": 2, "sub": 2, "rsub": 2, "neg": 2, "mul": 6, "abs": 4, "sum": 2, "cumsum": 2}
 # One operation per element of that argument: values that are combined with what is already in their place.
@@ -54,36 +59,39 @@ ACCUMULATES = {
     **{f"max_pool{d}d_with_indices_backward": "grad_output" for d in (2, 3)},
     **{f"{kind}_max_pool{d}d_backward": "grad_output" for kind in ("adaptive", "fractional") for d in (2, 3)},
     **{f"{kind}_pad{d}d_backward": "grad_output" for kind in ("reflection", "replication") for d in (1, 2, 3)},
-    **{f"{kind}{d}d_backward": "grad_output" for kind in ("upsample_nearest", "_upsample_nearest_exact") for d in (1, 2, 3)},
+    **{f"upsample_nearest{d}d_backward": "grad_output" for d in (1, 2, 3)},
+    **{f"_upsample_nearest_exact{d}d_backward": "grad_output" for d in (1, 2, 3)},
 }  # fmt: skip
 # The argument that holds the left matrix; k is the length of its rows.
 MATMULS = {
-    **{name: "self" for name in ("mm", "bmm", "mv", "dot", "vdot", "_int_mm", "_scaled_mm")},
+    **dict.fromkeys(("mm", "bmm", "mv", "dot", "vdot", "_int_mm", "_scaled_mm"), "self"),
     **{"addmm": "mat1", "addmv": "mat", "baddbmm": "batch1", "addbmm": "batch1"},
 }
-MOVES = frozenset(
-    """copy clone lift lift_fresh_copy _to_copy _copy_from convert_element_type device_put copy_to cat stack _chunk_cat
-    block_diag constant_pad_nd roll flip rev rot90 tril triu tril_indices triu_indices repeat fill zero zeros ones full
-    eye zeros_like ones_like full_like new_zeros new_ones new_full scalar_tensor arange iota where masked_fill
+MOVES = _names("""
+    copy clone lift lift_fresh_copy _to_copy _copy_from convert_element_type device_put copy_to cat stack _chunk_cat
+    block_diag constant_pad_nd roll flip rev rot90 tril triu tril_indices triu_indices repeat fill zero zeros ones
+    full eye zeros_like ones_like full_like new_zeros new_ones new_full scalar_tensor arange iota where masked_fill
     masked_select masked_scatter gather index _unsafe_index index_select take put embedding scatter index_copy
     index_fill slice_scatter select_scatter diagonal_scatter as_strided_scatter nonzero nonzero_static im2col
     pixel_shuffle pixel_unshuffle channel_shuffle complex conj_physical _conj_physical rand randn randint randperm
     rand_like randn_like randint_like normal uniform bernoulli random exponential cauchy log_normal geometric
-    _local_scalar_dense item split_with_sizes_copy""".split()
-)
+    _local_scalar_dense item split_with_sizes_copy
+""")
 # Nothing is read or written. (Views are known by their schema and by the storage that they share.)
-EMPTY = frozenset(
-    """empty empty_like empty_strided empty_permuted new_empty new_empty_strided resize resize_as set _efficientzerotensor
-    is_pinned is_same_size record_stream _assert_async _assert_scalar""".split()
-)
-OVERWRITES = frozenset(  # in place, without reading what was there
-    """copy fill zero normal uniform bernoulli random exponential cauchy log_normal geometric index_copy index_fill
-    scatter index_put _index_put_impl""".split()
-)
-LIKES = frozenset(  # of `self` only the shape is used
-    "zeros_like ones_like full_like rand_like randn_like randint_like new_zeros new_ones new_full".split()
-)
-GATHERS = frozenset("gather index _unsafe_index index_select take embedding".split())  # read no more than they return
+EMPTY = _names("""
+    empty empty_like empty_strided empty_permuted new_empty new_empty_strided resize resize_as set is_pinned
+    _efficientzerotensor _linalg_check_errors is_same_size record_stream _assert_async _assert_scalar
+""")
+# In place, without reading what was there.
+OVERWRITES = _names("""
+    copy fill zero normal uniform bernoulli random exponential cauchy log_normal geometric index_copy index_fill
+    scatter index_put _index_put_impl
+""")
+# Of `self` only the shape is used.
+LIKES = _names("zeros_like ones_like full_like rand_like randn_like randint_like new_zeros new_ones new_full")
+# Read no more than they return.
+GATHERS = _names("gather index _unsafe_index index_select take embedding")
+# In place, reach no more of `self` than that argument has elements.
 SCATTERS = {
     "index_copy": "source",
     "index_add": "source",
@@ -131,6 +139,7 @@ DEFINITIONS: dict[str, Callable] = {
     **dict.fromkeys(("var", "var_mean"), _var),  # the mean is a step on the way
     **dict.fromkeys(("std", "std_mean"), lambda **named: _var(**named).sqrt()),
     "clamp": _clamp,
+    "allclose": lambda self, other, *_, **__: torch.isclose(self, other).all(),
     "equal": lambda self, other: (self == other).all(),
     "mkldnn_rnn_layer": _lstm,
     "hardshrink_backward": lambda grad_out, self, lambd: (self >= -lambd) & (self <= lambd),
@@ -245,6 +254,7 @@ class Op:
 
 @cache
 def facts(func: OpOverload) -> Op:
+    """What the schema of an op says."""
     namespace, full = func._overloadpacket._qualified_op_name.split("::")
     name = full if full.startswith("__") else full.removesuffix("_")
     arguments = func._schema.arguments
@@ -264,6 +274,7 @@ def facts(func: OpOverload) -> Op:
 
 
 def named_arguments(func: OpOverload, args: tuple, kwargs: dict) -> dict[str, Any]:
+    """All arguments of a call under their names, in the order of the schema."""
     return dict(zip((a.name for a in func._schema.arguments), args, strict=False)) | kwargs
 
 
@@ -327,6 +338,7 @@ class Rules:
         self.open: set[OpOverload] = set()
 
     def price(self, name: str, named: dict, out: Any) -> Number:
+        """FLOPs of an elementary op on one element."""
         price = self.prices.get(name, 1)
         numbers = [leaf for leaf in tree_leaves((named, out)) if isinstance(leaf, Tensor | complex)]
         if not any(isinstance(n, complex) or n.is_complex() for n in numbers):
@@ -337,6 +349,7 @@ class Rules:
         return price * (2 if real else COMPLEX[name])
 
     def flops(self, func: OpOverload, args: tuple, kwargs: dict, out: Any) -> tuple[Number, bool]:
+        """FLOPs of a call, and whether they are all of them."""
         op, named = facts(func), named_arguments(func, args, kwargs)
         if op.view or op.name.endswith("_copy"):  # view_copy, expand_copy, ...
             return 0, True
@@ -351,6 +364,7 @@ class Rules:
         return self.decomposed(func, args, kwargs, out)
 
     def decomposed(self, func: OpOverload, args: tuple, kwargs: dict, out: Any) -> tuple[Number, bool]:
+        """The same for an op without a rule: through its parts, or through torch's registry of FLOP formulas."""
         if (
             func._overloadpacket in flop_registry and facts(func).name not in DEFINITIONS
         ):  # also what a user registered for an op of their own

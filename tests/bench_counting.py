@@ -1,4 +1,4 @@
-"""What counting costs: GPT-3 175B, forward and backward, op by op, beside FlopCounterMode. `python -m tests.bench_counting`.
+"""What counting GPT-3 175B costs, forward and backward, beside FlopCounterMode: `python -m tests.bench_counting`.
 
 The model lives on the meta device, so only the counting and PyTorch's own bookkeeping take time. The runs are
 interleaved and the median of each is compared.
