@@ -10,6 +10,7 @@ from tests.course import ROOT
 
 LAYERS = {
     "units": 0,
+    "roofline": 0,
     "formats": 1,
     "exercises": 1,
     "draw": 3,
