@@ -3,6 +3,7 @@
 - units: numbers with their units, for people (2.42 GB, 2.25 GiB, 144 days), and small tables
 - roofline: a machine as peak and bandwidth: ridge, attainable FLOP/s, seconds and bound of a cost
 - formats: floating-point formats as values; decode, encode, bits_of, neighbours
+- storage: where elements are; layout, offset_of, same_storage, touched_bytes, plan_view
 - exercises: the cases, the oracle, the usual mistakes and the hint of every exercise
 - draw: every figure of the course; show(figure, alt) displays one with a summary in words
 - explore: the interactive views

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 
 @dataclass(frozen=True)
@@ -20,6 +22,8 @@ class Exercise:
     `oracle(*arguments)` returns the right answer. `cases` holds the arguments of each call of the learner's function;
     without cases the answer is a value, and the oracle takes no arguments. Numbers may differ by `tolerance`, relative.
     `mistakes` maps a sentence to the function that makes that mistake, with the oracle's arguments.
+    With a `cost`, a right answer must also cost no more than the oracle: `cost(function, arguments)` calls the function
+    and returns what that took, in `unit`.
     """
 
     name: str
@@ -28,6 +32,8 @@ class Exercise:
     hint: str
     cases: tuple[tuple[Any, ...], ...] = ()
     tolerance: float = 1e-6
+    cost: Callable[[Callable[..., Any], tuple[Any, ...]], float] | None = None
+    unit: str = "B"
 
 
 EXERCISES: dict[str, Exercise] = {}
@@ -37,6 +43,38 @@ def _add(exercise: Exercise) -> None:
     if exercise.name in EXERCISES:
         raise ValueError(f"there are two exercises named {exercise.name!r}")
     EXERCISES[exercise.name] = exercise
+
+
+class _NewMemory(TorchDispatchMode):
+    """Adds up the bytes of every storage that turns up in an operation and was not there before."""
+
+    def __init__(self, known: Any) -> None:
+        super().__init__()
+        self._seen: dict[int, torch.UntypedStorage] = {}  # kept alive, so that no address is used twice
+        self.nbytes = 0
+        self.see(known)
+        self.nbytes = 0
+
+    def see(self, tensors: Any) -> None:
+        for tensor in tree_leaves(tensors):
+            if isinstance(tensor, torch.Tensor) and tensor.layout == torch.strided:
+                storage = tensor.untyped_storage()
+                if storage._cdata not in self._seen:
+                    self._seen[storage._cdata] = storage
+                    self.nbytes += storage.nbytes()
+
+    def __torch_dispatch__(self, op: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = op(*args, **(kwargs or {}))
+        self.see((args, kwargs, result))
+        return result
+
+
+def allocated_bytes(function: Callable[..., Any], arguments: tuple[Any, ...]) -> int:
+    """A cost: the bytes of new memory that the call asks for, temporary tensors included; a view asks for none."""
+    with _NewMemory(arguments) as memory:
+        result = function(*arguments)
+    memory.see(result)
+    return memory.nbytes
 
 
 # --- 00 Start here -------------------------------------------------------------------------------------------------

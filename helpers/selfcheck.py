@@ -94,6 +94,9 @@ def _judge(exercise: Exercise, answers: tuple[Any, ...]) -> Verdict:
             call = f"{exercise.name}({', '.join(map(_short, arguments))}): " if exercise.cases else ""
             mistake = _mistake(exercise, outcomes)
             return verdict("not yet", f"{call}{difference}. {mistake or 'Hint: ' + exercise.hint}")
+    waste = _waste(exercise, answers[0], outcomes) if exercise.cost and exercise.cases else None
+    if waste:
+        return verdict("not yet", waste)
     return verdict("correct", "correct.")
 
 
@@ -114,12 +117,29 @@ def _outcomes(exercise: Exercise, function: Callable[..., Any]) -> list[Any]:
     return [_call(function, arguments) for arguments in exercise.cases or ((),)]
 
 
-def _mistake(exercise: Exercise, outcomes: list[Any]) -> str | None:
-    """The sentence of the named mistake that gives the same outcome in every case."""
+def _mistake(exercise: Exercise, outcomes: list[Any], costs: list[float] | None = None) -> str | None:
+    """The sentence of the named mistake that gives the same outcome, and if asked for the same cost, in every case."""
     for sentence, wrong in exercise.mistakes.items():
         theirs = _outcomes(exercise, wrong)
-        if not any(_difference(*pair, exercise.tolerance) for pair in zip(outcomes, theirs, strict=True)):
+        alike = not any(_difference(*pair, exercise.tolerance) for pair in zip(outcomes, theirs, strict=True))
+        if alike and (costs is None or costs == _costs(exercise, wrong)):
             return sentence
+    return None
+
+
+def _costs(exercise: Exercise, function: Callable[..., Any]) -> list[float]:
+    return [exercise.cost(function, copy.deepcopy(arguments)) for arguments in exercise.cases]
+
+
+def _waste(exercise: Exercise, function: Callable[..., Any], outcomes: list[Any]) -> str | None:
+    """What there is to say of a right answer that costs more than it must; None if it does not."""
+    costs = _costs(exercise, function)
+    for arguments, used, enough in zip(exercise.cases, costs, _costs(exercise, exercise.oracle), strict=True):
+        if used > enough:
+            call = f"{exercise.name}({', '.join(map(_short, arguments))})"
+            amounts = f"takes {units.si(used, exercise.unit)} where {units.si(enough, exercise.unit)} would do"
+            advice = _mistake(exercise, outcomes, costs) or "Hint: " + exercise.hint
+            return f"the result is right, but {call} {amounts}. {advice}"
     return None
 
 

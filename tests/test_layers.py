@@ -12,6 +12,7 @@ LAYERS = {
     "units": 0,
     "roofline": 0,
     "formats": 1,
+    "storage": 1,
     "exercises": 1,
     "draw": 3,
     "explore": 3,

@@ -1,12 +1,13 @@
 """The checks: right answers, named mistakes, and rubbish, each answered in a calm sentence."""
 
 import math
+import re
 
 import numpy as np
 import pytest
 import torch
 
-from helpers.exercises import EXERCISES, Exercise
+from helpers.exercises import EXERCISES, Exercise, allocated_bytes
 from helpers.selfcheck import _judge, check, compare
 
 FUNCTIONS = [name for name, exercise in EXERCISES.items() if exercise.cases]
@@ -210,3 +211,75 @@ def test_compare_says_how_far_apart(guess, measured, unit, words):
 
 def test_compare_hides_the_value_until_there_is_a_guess():
     assert "12345" not in repr(compare(..., 12345))
+
+
+X = torch.arange(12.0).view(3, 4)  # 48 byte
+
+
+@pytest.mark.parametrize(
+    ("function", "nbytes"),
+    [
+        (lambda x: x, 0),
+        (lambda x: x.t()[1:].unfold(0, 2, 1).diagonal(), 0),
+        (lambda x: x.expand(5, 3, 4).reshape(15, 4), 240),
+        (lambda x: x.reshape(12), 0),
+        (lambda x: x.t().reshape(12), 48),
+        (lambda x: x.contiguous(), 0),
+        (lambda x: x.t().contiguous(), 48),
+        (lambda x: x[[0, 1]], 32 + 2 * 8),  # the list becomes an index of int64
+        (lambda x: x + 1 + 1, 96),  # a temporary counts
+        (lambda x: x.add_(1).relu_(), 0),
+        (lambda x: (x[0].clone(), x[0].clone()), 32),
+        (lambda x: torch.tensor(x.tolist()), 48),
+        (lambda x: torch.from_numpy(x.numpy().copy()), 48),
+        (lambda x: [x.clone() for _ in range(10)][-1], 480),  # freed at once, counted all the same
+        (lambda x: torch.empty(0), 0),
+        (lambda x: torch.eye(3).to_sparse(), 36),
+    ],
+)
+def test_allocated_bytes_counts_new_storages(function, nbytes):
+    found = allocated_bytes(function, (X.clone(),))
+    assert found == nbytes or (nbytes == 36 and found >= 36)  # to_sparse asks for indices as well
+
+
+SCORED = Exercise(
+    "last_rows",
+    cases=((X, 2), (X.double(), 1)),
+    oracle=lambda x, n: x[-n:],
+    mistakes={"You copied.": lambda x, n: x[-n:].clone(), "You took the first rows.": lambda x, n: x[:n]},
+    hint="Slice.",
+    cost=allocated_bytes,
+)
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda x, n: x[len(x) - n :], "correct."),
+        (lambda x, n: x[-n:].clone(), r"the result is right, but .* takes 32 B where 0 B would do\. You copied\."),
+        (lambda x, n: x.clone()[-n:], r"the result is right, but .* takes 48 B where 0 B would do\. Hint: Slice\."),
+        (lambda x, n: x[:n].clone(), r".*expected 4 at \(0, 0\), got 0\. You took the first rows\."),
+        (lambda x, n: x[-n:].double(), r".*expected dtype torch.float32, got torch.float64\. Hint: Slice\."),
+        (lambda x, n: None, "not attempted yet.*"),
+    ],
+)
+def test_a_right_answer_that_costs_too_much_is_told_both_costs(function, message):
+    verdict = _judge(SCORED, (function,))
+    assert re.fullmatch(message, verdict.message)
+    assert (verdict.status == "correct") == (message == "correct.")
+
+
+def test_a_cheaper_answer_than_the_oracles_is_correct():
+    wasteful = Exercise("probe", lambda x: x.clone(), {}, "Hint.", ((X,),), cost=allocated_bytes)
+    assert _judge(wasteful, (lambda x: x,)).status == "correct"
+
+
+def test_a_cost_has_its_own_unit():
+    scored = Exercise("probe", lambda n: n, {}, "Hint.", ((1,),), cost=lambda f, args: f.price, unit="FLOP")
+    scored.oracle.price = 10
+
+    def answer(n):
+        return n
+
+    answer.price = 2000
+    assert "takes 2 kFLOP where 10 FLOP would do. Hint: Hint." in _judge(scored, (answer,)).message

@@ -1,0 +1,262 @@
+"""Storage arithmetic against torch's own indexing, addresses and views."""
+
+import itertools
+import math
+import time
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from helpers import storage
+
+DTYPES = [
+    torch.float64, torch.float32, torch.bfloat16, torch.float16, torch.float8_e4m3fn, torch.float8_e5m2,
+    torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.uint16, torch.bool, torch.complex64,
+    torch.complex128,
+]  # fmt: skip
+
+
+@st.composite
+def strided(draw, max_dims=4):
+    """Any strided tensor: zero, overlapping and large strides, an offset, no dimensions, no elements, any dtype."""
+    shape = draw(st.lists(st.integers(0, 5), max_size=max_dims))
+    stride = draw(st.lists(st.integers(0, 40), min_size=len(shape), max_size=len(shape)))
+    offset = draw(st.integers(0, 7))
+    span = sum((size - 1) * step for size, step in zip(shape, stride, strict=True)) if 0 not in shape else 0
+    base = torch.zeros(offset + span + 1 + draw(st.integers(0, 5)), dtype=draw(st.sampled_from(DTYPES)))
+    return torch.as_strided(base, shape, stride, offset)
+
+
+@st.composite
+def viewed(draw):
+    """A tensor that some of torch's own view operations made."""
+    t = torch.zeros(draw(st.lists(st.integers(1, 6), min_size=1, max_size=3)), dtype=draw(st.sampled_from(DTYPES)))
+    for kind in draw(st.lists(st.sampled_from("tsefdu"), max_size=3)):
+        dim = draw(st.integers(0, max(t.dim() - 1, 0)))
+        if t.dim() == 0 or t.dim() > 4:
+            break
+        if kind == "t":
+            t = t.transpose(0, dim)
+        elif kind == "s":
+            t = t.movedim(dim, 0)[draw(st.integers(0, 2)) :: draw(st.integers(1, 3))]
+        elif kind == "e":
+            t = t.unsqueeze(dim).expand(*t.shape[:dim], 3, *t.shape[dim:])
+        elif kind == "f" and t.shape[dim]:
+            t = t.select(dim, -1)
+        elif kind == "d" and t.dim() > 1:
+            t = t.diagonal()
+        elif kind == "u" and t.shape[dim]:
+            t = t.unfold(dim, draw(st.integers(1, t.shape[dim])), draw(st.integers(1, 2)))
+    return t
+
+
+ANY = st.one_of(strided(), viewed())
+
+
+def addresses(t):
+    """The address of every element, from torch alone, by index."""
+    return {index: t[index].data_ptr() for index in itertools.product(*map(range, t.shape))}
+
+
+@given(ANY)
+def test_the_index_law_gives_the_address_of_every_element(t):
+    start = t.untyped_storage().data_ptr()
+    for index, address in addresses(t).items():
+        assert start + storage.offset_of(index, t) * t.element_size() == address
+        negative = tuple(i - size for i, size in zip(index, t.shape, strict=True))
+        assert storage.offset_of(negative, t) == storage.offset_of(index, t)
+
+
+@given(ANY)
+def test_touched_bytes_counts_distinct_bytes(t):
+    taken = {start + byte for start in addresses(t).values() for byte in range(t.element_size())}
+    assert storage.touched_bytes(t) == len(taken)
+
+
+@given(st.lists(st.tuples(st.integers(1, 6), st.integers(0, 30)), max_size=5))
+def test_distinct_offsets_against_enumeration(dims):
+    cells = {sum(i * step for i, (_, step) in zip(index, dims, strict=True))
+             for index in itertools.product(*(range(size) for size, _ in dims))}  # fmt: skip
+    assert storage.distinct_offsets([size for size, _ in dims], [step for _, step in dims]) == len(cells)
+
+
+@given(ANY)
+def test_layout_is_torchs_own(t):
+    found = storage.layout(t)
+    assert (found.shape, found.stride, found.offset) == (tuple(t.shape), t.stride(), t.storage_offset())
+    assert (found.itemsize, found.storage_bytes) == (t.element_size(), t.untyped_storage().nbytes())
+    assert found.contiguous == t.is_contiguous()
+
+
+@given(ANY, st.data())
+@settings(max_examples=300)
+def test_plan_view_agrees_with_view(t, data):
+    wanted = list(data.draw(st.sampled_from(factorings(t.numel()))))
+    if wanted and t.numel() and data.draw(st.booleans()):
+        wanted[data.draw(st.integers(0, len(wanted) - 1))] = -1
+    plan = storage.plan_view(t.shape, t.stride(), wanted)
+    try:
+        result = t.view(wanted)
+    except RuntimeError:
+        assert plan.stride is None
+        assert "must merge, but stride" in plan.reason
+    else:
+        moving = [k for k, size in enumerate(result.shape) if size > 1]
+        assert len(plan.stride) == result.dim()
+        if t.numel():
+            assert [plan.stride[k] for k in moving] == [result.stride(k) for k in moving]
+
+
+def factorings(numel):
+    """Shapes of up to four dimensions with that many elements."""
+    if numel == 0:
+        return [(0,), (2, 0), (0, 3, 1)]
+    divisors = [d for d in range(1, numel + 1) if numel % d == 0]
+    return [(numel,), *[(d, numel // d) for d in divisors], *[(d, 1, numel // d) for d in divisors]] + [
+        (d, e, numel // d // e) for d in divisors for e in divisors if numel // d % e == 0
+    ]
+
+
+@pytest.mark.parametrize(
+    ("shape", "wanted", "words"),
+    [
+        ((3, 4), (5, 2), "the shape (5, 2) does not have 12 elements"),
+        ((3, 4), (5, -1), "the shape (5, 2) does not have 12 elements"),
+        ((3, 4), (-1, -1), "does not have 12 elements"),
+        ((0, 4), (0, -1), "the size of -1 cannot be told beside a size of 0"),
+        ((3, 4), (), "the shape () does not have 12 elements"),
+    ],
+)
+def test_plan_view_refuses_other_sizes(shape, wanted, words):
+    t = torch.zeros(shape)
+    plan = storage.plan_view(t.shape, t.stride(), wanted)
+    assert plan.stride is None and words in plan.reason
+    with pytest.raises(RuntimeError):
+        t.view(wanted)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_touched_bytes_of_every_dtype(dtype):
+    assert storage.touched_bytes(torch.zeros(3, 4, dtype=dtype)[:, ::2].expand(5, 3, 2)) == 6 * dtype.itemsize
+
+
+LARGE = {
+    "dense": ((30_000, 40_000), (40_000, 1), 1_200_000_000),
+    "transposed": ((40_000, 30_000), (1, 40_000), 1_200_000_000),
+    "expanded": ((10**9, 7), (0, 1), 7),
+    "every other": ((10**9,), (2,), 10**9),
+    "rows with gaps": ((10**6, 1000), (4096, 1), 10**9),
+    "windows": ((10**9, 512), (1, 1), 10**9 + 511),
+    "windows of rows": ((10**6, 16, 64), (64, 64, 1), (10**6 + 15) * 64),
+    "windows in batches": ((1000, 10**6, 16), (2 * 10**6, 1, 1), 1000 * (10**6 + 15)),
+    "a diagonal": ((10**6,), (10**6 + 1,), 10**6),
+    "steps of 2 and 3": ((10**6, 10**6), (2, 3), 5 * (10**6 - 1) + 1 - 2),
+}
+
+
+@pytest.mark.parametrize("case", LARGE)
+def test_large_tensors_are_counted_at_once(case):
+    shape, stride, expected = LARGE[case]
+    start = time.process_time()
+    assert storage.distinct_offsets(shape, stride) == expected
+    assert time.process_time() - start < 1  # a billion steps would take minutes
+
+
+def test_same_storage_sees_through_views():
+    x = torch.arange(24.0).view(2, 3, 4)
+    views = [x, x[1], x[1, 2, 3], x.t() if x.dim() == 2 else x.mT, x.expand(5, 2, 3, 4), x.view(torch.int32), x[2:],
+             x.detach(), x.flatten()[20:]]  # fmt: skip
+    for a, b in itertools.product(views, views):
+        assert storage.same_storage(a, b)
+    for copied in (x.clone(), x.mT.reshape(-1), x[[0, 1]], x + 0, torch.empty(0), x.mT.contiguous()):
+        assert not storage.same_storage(x, copied)
+        assert not storage.same_storage(copied, x)
+
+
+def test_same_storage_shows_in_a_change():
+    x = torch.zeros(6)
+    first, second = x[:3], x[3:]
+    assert storage.same_storage(first, second) and first.data_ptr() != second.data_ptr()
+    second.fill_(1)
+    assert x.sum() == 3 and first.sum() == 0
+
+
+def test_empty_tensors_share_only_with_their_own_views():
+    a, b = torch.empty(0), torch.empty(0)
+    assert a.data_ptr() == b.data_ptr() == 0
+    assert not storage.same_storage(a, b)
+    assert storage.same_storage(a, a.view(0, 3)) and storage.same_storage(a, a)
+    x = torch.zeros(4)
+    assert storage.same_storage(x, x[4:]) and not storage.same_storage(x[4:], a)
+
+
+def test_two_wrappers_of_one_numpy_array_share_it():
+    array = np.zeros(4)
+    assert storage.same_storage(torch.from_numpy(array), torch.from_numpy(array))
+    assert not storage.same_storage(torch.from_numpy(array), torch.from_numpy(array.copy()))
+
+
+FUNCTIONS = {
+    "layout": storage.layout,
+    "offset_of": lambda t: storage.offset_of((0, 0), t),
+    "same_storage": lambda t: storage.same_storage(torch.zeros(2), t),
+    "same_storage, first": lambda t: storage.same_storage(t, torch.zeros(2)),
+    "touched_bytes": storage.touched_bytes,
+}
+
+
+@pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)
+@pytest.mark.parametrize(
+    ("make", "error", "words"),
+    [
+        (lambda: torch.empty(2, 2, device="meta"), ValueError, "a meta tensor has no storage"),
+        (lambda: torch.eye(2).to_sparse(), ValueError, r"layout torch.sparse_coo .* use \.to_dense\(\)"),
+        (lambda: torch.eye(2).to_sparse_csr(), ValueError, "layout torch.sparse_csr"),
+        (lambda: [1, 2], TypeError, "expected a tensor, got list"),
+        (lambda: np.zeros(2), TypeError, "expected a tensor, got ndarray"),
+    ],
+    ids=["meta", "sparse", "csr", "list", "array"],
+)
+@pytest.mark.filterwarnings("ignore:Sparse CSR")
+def test_what_has_no_storage_is_refused(function, make, error, words):
+    with pytest.raises(error, match=words):
+        function(make())
+
+
+@pytest.mark.parametrize(
+    ("index", "words"),
+    [
+        ((0,), r"shape \(3, 4\) takes 2 indices, got 1"),
+        (0, r"takes 2 indices, got 1: 0"),
+        ((0, 0, 0), "takes 2 indices, got 3"),
+        ((3, 0), "index 3 is outside of a dimension of size 3"),
+        ((0, -5), "index -5 is outside of a dimension of size 4"),
+    ],
+)
+def test_offset_of_refuses_what_torch_refuses(index, words):
+    with pytest.raises(IndexError, match=words):
+        storage.offset_of(index, torch.zeros(3, 4))
+
+
+def test_offset_of_takes_whole_numbers():
+    assert storage.offset_of((), torch.zeros(3)[1]) == 1
+    assert storage.offset_of(torch.Size([1, 2]), torch.zeros(3, 4)) == 6
+    assert storage.offset_of((torch.tensor(1), np.int64(2)), torch.zeros(3, 4)) == 6
+    with pytest.raises(TypeError):
+        storage.offset_of((0.5, 0), torch.zeros(3, 4))
+
+
+def test_bad_shapes_and_strides_are_refused():
+    with pytest.raises(ValueError, match="a stride per dimension is needed"):
+        storage.distinct_offsets((3, 4), (1,))
+    with pytest.raises(ValueError, match="no negative sizes or strides"):
+        storage.plan_view((3,), (-1,), (3,))
+
+
+def test_a_parameter_and_a_tensor_with_a_graph_are_tensors_too():
+    weight = torch.nn.Parameter(torch.zeros(3, 4))
+    assert storage.same_storage(weight, weight.t()) and storage.touched_bytes(weight.t()) == 48
+    assert math.isclose(storage.layout(weight * 2).storage_bytes, 48)
