@@ -634,7 +634,7 @@ _add(
             "You throw the other rows away after the matmul has written them: select the token first.": (
                 lambda hidden, weight: (hidden @ weight.T)[-1]
             ),
-            "Something as large as the weight goes to memory and back: use @ on the transposed view.": lambda hidden, weight: (
+            "Something as large as the weight goes to memory and back: use @ on the view instead.": lambda hidden, weight: (
                 (hidden[-1] * weight).sum(-1)
             ),
             "You copy the row first: a view of it is enough.": lambda hidden, weight: hidden[-1].clone() @ weight.T,
