@@ -634,9 +634,9 @@ _add(
             "You throw the other rows away after the matmul has written them: select the token first.": (
                 lambda hidden, weight: (hidden @ weight.T)[-1]
             ),
-            "Something as large as the weight goes to memory and back: use @ on the view instead.": lambda hidden, weight: (
-                (hidden[-1] * weight).sum(-1)
-            ),
+            "Something as large as the weight goes to memory and back: @ stores no products.": lambda hidden, weight: (
+                hidden[-1] * weight
+            ).sum(-1),
             "You copy the row first: a view of it is enough.": lambda hidden, weight: hidden[-1].clone() @ weight.T,
             "You kept a dimension of size 1: index with -1, not with -1:.": lambda hidden, weight: (
                 hidden[-1:] @ weight.T
