@@ -467,7 +467,11 @@ def intensity_curves(
     box = {"boxstyle": "round,pad=0.2", "facecolor": "white", "linewidth": 0}
     for place, (x, y) in enumerate(sorted(crossings)):
         ax.plot([x], [y], "o", color=BLACK, markerfacecolor="white", markersize=7, zorder=4)
-        side = {"xytext": (-7, 9), "ha": "right"} if place == 0 and len(crossings) > 1 else {"xytext": (30, 8)}
+        side = (
+            {"xytext": (-7, 9), "ha": "right"}
+            if place == 0 and len(ridges) == 1 < len(crossings)
+            else {"xytext": (30, 8)}
+        )
         ax.annotate(f"{x:.0f}", (x, y), textcoords="offset points", va="center", weight="bold", bbox=box, **side)
     ax.set(xscale="log", yscale="log", xlim=(left, right), ylim=(bottom, top))
     if len(ridges) == 1:
