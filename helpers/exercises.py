@@ -716,6 +716,9 @@ _add(
             "You gave each query head its own keys and values: the group shares one copy.": (
                 _grouped_attention(shared=False)
             ),
+            "That is S·T/(S + T), for one head in a 2-byte format: here heads share, and itemsize varies.": (
+                lambda s, t, heads, dim, itemsize: s * t / (s + t)
+            ),
             "You counted the FLOPs of one query head: each of them does both matmuls.": (
                 lambda s, t, heads, dim, itemsize: 4 * s * t / (itemsize * (2 * heads * s + 2 * t))
             ),
@@ -767,6 +770,9 @@ _add(
             "A batch is a whole number: round up.": lambda d, f, ridge, w: _critical_batch(d, f, ridge, w, float),
             "A negative batch says that no batch is large enough: return math.inf then.": lambda d, f, ridge, w: (
                 math.ceil(ridge * w * d * f / (2 * d * f - 2 * ridge * (d + f)))
+            ),
+            "Where no batch is large enough, return math.inf; None stands for an answer that is still missing.": (
+                lambda d, f, ridge, w: _critical_batch(d, f, ridge, w) if d * f > ridge * (d + f) else None
             ),
             "You took 2 byte per weight: here it is weight_bytes.": lambda d, f, ridge, w: _critical_batch(
                 d, f, ridge, 2
@@ -935,6 +941,10 @@ def _plain_momentum_step(w: Any, g: Any, m: Any, beta: float, rate: float) -> tu
     return w - rate * m, m
 
 
+def _half_plain_momentum_step(w: Any, m: Any, rate: float) -> tuple[torch.Tensor, torch.Tensor]:
+    return w - rate * m, m
+
+
 _add(
     Exercise(
         "momentum_step",
@@ -946,6 +956,9 @@ _add(
         mistakes={
             "Each multiplication goes to memory and back, in place or not: torch.add(…, alpha=…) does it on the way.": (
                 _plain_momentum_step
+            ),
+            "One multiplication still goes to memory and back: torch.add(…, alpha=…) does both of them on the way.": (
+                lambda w, g, m, beta, rate: _half_plain_momentum_step(w, torch.add(g, m, alpha=beta), rate)
             ),
             "You step along the old momentum: update it first.": lambda w, g, m, beta, rate: (
                 w - rate * m,
