@@ -526,7 +526,7 @@ _add(
             "Recomputing repeats the forward pass, not the whole step.": _training(6, 12),
             "Without recomputation there is one forward pass, not two.": _training(8, 8),
         },
-        hint="2 for a forward pass, 4 for the backward pass. How many forward passes are there?",
+        hint="A forward pass costs 2, the backward pass 4. How many forward passes are there?",
     )
 )
 
