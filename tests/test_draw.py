@@ -25,6 +25,21 @@ FIGURES = {
     "images of three shapes": lambda: draw.images(
         {"h (b w) c": torch.zeros(40, 192, 3), "(b h) w": torch.zeros(240, 32), "h w": torch.zeros(8, 8)}, "title"
     ),
+    "two_times": lambda: draw.two_times({"a": (1e-9, 2e-6), "b": (3e-6, 2e-6)}, "title"),
+    "intensity_curves": lambda: draw.intensity_curves(
+        {"a": ([1, 10, 1000], [1, 10, 500]), "b": ([1, 10, 1000], [2, 20, 510])},
+        {"ridge": 100},
+        "title",
+        "n",
+        crossings=[(200, 100), (100, 100)],
+    ),
+    "intensity_curves, two ridges": lambda: draw.intensity_curves(
+        {"a": ([1, 10], [1, 10]), "b": ([1, 10], [4, 40])},
+        {"low": 2, "high": 8},
+        "title",
+        "n",
+        crossings=[(2, 2), (2, 8)],
+    ),
     "stacked_bars": lambda: draw.stacked_bars({"r": {"p": 2, "q": 4}, "s": {"q": 4}}, "title", "byte"),
     "storage": lambda: draw.storage(MATRIX, "title"),
     "storage of four views": lambda: draw.storage(
@@ -250,3 +265,30 @@ def test_lanes_differ_in_colour_and_hatch():
 def test_what_does_not_fit_on_a_strip_is_refused(views, words):
     with pytest.raises(ValueError, match=words):
         draw.storage(views, "title")
+
+
+def test_two_times_shows_both_and_marks_the_longer():
+    figure = draw.two_times({"a": (1e-9, 2e-6), "b": (3e-6, 2e-6)}, "title")
+    ax = figure.axes[0]
+    memory, compute = ax.containers
+    assert [bar.get_width() for bar in memory] == [2e-6, 2e-6]
+    assert [bar.get_width() for bar in compute] == [1e-9, 3e-6]
+    assert [bar.get_hatch() for bar in (*memory, *compute)] == [None, None, "//////", "//////"]
+    assert {text.get_text() for text in ax.texts if text.get_weight() == "bold"} == {"2 µs", "3 µs"}
+    assert ax.get_xscale() == "log" and [label.get_text() for label in ax.get_yticklabels()] == ["a", "b"]
+
+
+def test_intensity_curves_have_ridges_crossings_and_sides():
+    words = draw.summary(FIGURES["intensity_curves"]())
+    assert "Line ridge: (0, 100) (1, 100)" in words
+    assert "Text: ridge: 100 | a | b | 100 | 200 | compute-bound | memory-bound" in words
+    several = draw.summary(FIGURES["intensity_curves, two ridges"]())
+    assert "Text: low: 2 | high: 8 | a | b | 2" in several  # one number for both, and no sides
+
+
+def test_labels_of_lines_that_end_together_are_moved_apart():
+    texts = FIGURES["intensity_curves"]().axes[0].texts
+    a, b = (next(text for text in texts if text.get_text() == name).xyann for name in "ab")
+    assert a == b == (6, 0)  # beside the end of the line
+    places = draw._apart({"a": 2.0, "b": 2.01, "c": 1.0}, 0.2)
+    assert places == {"c": 1.0, "a": 2.0, "b": 2.2}

@@ -11,6 +11,7 @@ from tests.course import ROOT
 LAYERS = {
     "units": 0,
     "specs": 0,
+    "roofline": 0,
     "formats": 1,
     "storage": 1,
     "flops": 1,

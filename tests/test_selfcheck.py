@@ -346,3 +346,13 @@ def test_an_answer_in_parts_is_judged_part_by_part(function, status, message):
     verdict = _judge(PARTS, (function,))
     assert verdict.status == status
     assert message in verdict.message
+
+
+def test_a_cost_may_be_named_as_a_field_of_a_count():
+    by_name = {"bytes_eager": 96, "flops": 12}  # 48 byte read and 48 written; an addition per number
+    for cost, more in by_name.items():
+        unit = "FLOP" if cost == "flops" else "B"
+        scored = Exercise("probe", lambda x: x + 2, {}, "Hint.", ((X.clone(),),), cost=cost, unit=unit)
+        message = _judge(scored, (lambda x: x + 1 + 1,)).message
+        assert f"takes {2 * more} {unit} where {more} {unit} would do" in message
+        assert _judge(scored, (lambda x: x.add(2),)).status == "correct"
