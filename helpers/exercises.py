@@ -13,7 +13,6 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
-from torch.utils.flop_counter import FlopCounterMode, flop_registry
 
 
 @dataclass(frozen=True)
@@ -76,35 +75,6 @@ def allocated_bytes(function: Callable[..., Any], arguments: tuple[Any, ...]) ->
         result = function(*arguments)
     memory.see(result)
     return memory.nbytes
-
-
-class _Arithmetic(TorchDispatchMode):
-    """Adds up FLOP: torch's rules for matrix products, and one for each element of whatever else computes."""
-
-    _FREE = frozenset({"clone", "copy_", "_to_copy", "empty", "empty_strided", "zeros", "ones", "full", "_unsafe_view"})
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.flop = 0
-
-    def __torch_dispatch__(self, op: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
-        result = op(*args, **kwargs)
-        name = op.overloadpacket.__name__
-        if op.overloadpacket in flop_registry:
-            self.flop += flop_registry[op.overloadpacket](*args, **kwargs, out_val=result)
-        elif not op.is_view and name not in self._FREE:
-            sizes = [leaf.numel() for leaf in tree_leaves((args, kwargs, result)) if isinstance(leaf, torch.Tensor)]
-            pairs = name in ("mv", "dot", "vdot", "addmv")  # a multiplication and an addition for each element
-            self.flop += max(sizes, default=0) * (2 if pairs else 1)
-        return result
-
-
-def arithmetic_flop(function: Callable[..., Any], arguments: tuple[Any, ...]) -> int:
-    """A cost: the FLOP of the call, 2mnk for a matrix product and one per element of other ops; copies cost none."""
-    with _Arithmetic() as arithmetic:
-        function(*arguments)
-    return arithmetic.flop
 
 
 # --- 00 Start here -------------------------------------------------------------------------------------------------
@@ -1168,7 +1138,7 @@ _add(
             ),
         },
         hint="Count the FLOP of both orders from the sizes, two contractions each, and take the smaller.",
-        cost=arithmetic_flop,
+        cost="flops",
         unit="FLOP",
     )
 )
@@ -1388,13 +1358,6 @@ _add(
 )
 
 
-def _matmul_flop(function: Callable[..., Any], arguments: tuple[Any, ...]) -> int:
-    """A cost: the FLOP of the matrix products in a call."""
-    with FlopCounterMode(display=False) as counter:
-        function(*arguments)
-    return counter.get_total_flops()
-
-
 def _whole(rows: int, columns: int) -> torch.Tensor:
     """Small whole numbers, whose products float32 holds exactly, whatever the order of a sum."""
     return (torch.arange(rows * columns) * 7 % 5 - 2.0).reshape(rows, columns)
@@ -1419,7 +1382,7 @@ _add(
             "You left out x @ w.": lambda x, w, a, b: x @ a @ b,
         },
         hint="A product is associative: (x @ a) @ b is x @ (a @ b). Count 2mnk for each step of both.",
-        cost=_matmul_flop,
+        cost="flops",
         unit="FLOP",
     )
 )

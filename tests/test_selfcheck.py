@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from helpers.exercises import EXERCISES, Exercise, allocated_bytes, arithmetic_flop
+from helpers.exercises import EXERCISES, Exercise, allocated_bytes
 from helpers.selfcheck import _judge, check, compare
 
 FUNCTIONS = [name for name, exercise in EXERCISES.items() if exercise.cases]
@@ -290,28 +290,6 @@ def test_a_cost_has_its_own_unit():
 
     answer.price = 2000
     assert "takes 2 kFLOP where 10 FLOP would do. Hint: Hint." in _judge(scored, (answer,)).message
-
-
-A, B, V = torch.ones(3, 4), torch.ones(4, 5), torch.ones(4)
-
-
-@pytest.mark.parametrize(
-    ("function", "flop"),
-    [
-        (lambda a, b, v: a @ b, 2 * 3 * 4 * 5),
-        (lambda a, b, v: torch.einsum("ij,jk->ik", a, b), 2 * 3 * 4 * 5),
-        (lambda a, b, v: torch.linalg.multi_dot([a, b, b.T]), 2 * 3 * 4 * 5 * 2),
-        (lambda a, b, v: a @ v, 2 * 3 * 4),
-        (lambda a, b, v: v @ v, 2 * 4),
-        (lambda a, b, v: (a.unsqueeze(2) * b).sum(1), 2 * 3 * 4 * 5),  # a product and a sum, all their elements
-        (lambda a, b, v: a + 1, 12),
-        (lambda a, b, v: a.sum(), 12),
-        (lambda a, b, v: a.T.reshape(2, 6).contiguous().clone().double(), 0),
-        (lambda a, b, v: 7, 0),
-    ],
-)
-def test_arithmetic_counts_products_and_the_rest(function, flop):
-    assert arithmetic_flop(function, (A, B, V)) == flop
 
 
 PARTS = Exercise(
