@@ -1,10 +1,13 @@
 """The small module behind the notebooks. Each line names a file of this folder; nothing is loaded until asked for.
 
 - units: numbers with their units, for people (2.42 GB, 2.25 GiB, 144 days), and small tables
+- specs: what vendors promise; find(device name), and the MFU against a known peak
 - roofline: a machine as peak and bandwidth: ridge, attainable FLOP/s, seconds and bound of a cost
 - formats: floating-point formats as values; decode, encode, bits_of, neighbours
 - storage: where elements are; layout, offset_of, same_storage, touched_bytes, plan_view
+- timing: measure(function), a time with its spread
 - exercises: the cases, the oracle, the usual mistakes and the hint of every exercise
+- machine: this device, and the best that it can do: peak(dtype)
 - draw: every figure of the course; show(figure, alt) displays one with a summary in words
 - explore: the interactive views
 - selfcheck: check(exercise, answer) and compare(guess, measured)

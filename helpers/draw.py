@@ -539,7 +539,7 @@ def _name_roofs(labels: "_Labels", roofs: Mapping[str, Roofline], ends: tuple[fl
         own_slope = slopes.count(roof.bandwidth) == 1
         flat, slant = units.si(roof.peak, "FLOP/s"), units.si(roof.bandwidth, "B/s")
         if own_peak or roof.peak not in peaks[:place]:
-            labels.on_flat(roof, ends, f"{name}: {flat}" if own_peak else flat)
+            labels.on_flat(roof, ends, f"{name}: {flat}" if own_peak or not own_slope else flat)
         if own_slope or roof.bandwidth not in slopes[:place]:
             labels.on_slant(roof, ends, f"{name}: {slant}" if own_slope and not own_peak else slant)
 

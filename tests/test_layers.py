@@ -10,10 +10,13 @@ from tests.course import ROOT
 
 LAYERS = {
     "units": 0,
+    "specs": 0,
     "roofline": 0,
     "formats": 1,
     "storage": 1,
+    "timing": 1,
     "exercises": 1,
+    "machine": 2,
     "draw": 3,
     "explore": 3,
     "selfcheck": 3,
@@ -58,7 +61,7 @@ def test_oracles_use_nothing_of_the_course():
     ("statement", "absent"),
     [
         ("import helpers", "torch"),
-        ("import helpers.units", "torch"),
+        ("import helpers.units, helpers.specs", "torch"),
         ("import helpers.formats, helpers.selfcheck", "matplotlib"),
         ("import helpers.draw", "matplotlib.pyplot"),
         ("import helpers.draw", "ipywidgets"),

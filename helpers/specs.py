@@ -1,0 +1,132 @@
+"""What vendors promise: a row per accelerator, from specs.toml. What is not there is unknown, and has no MFU."""
+
+import math
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+
+_FILE = Path(__file__).with_name("specs.toml")
+
+
+@dataclass(frozen=True)
+class Derivation:
+    """How a rate comes about: so many units, each doing so many FLOP in every cycle of the clock."""
+
+    dtype: str
+    unit: str
+    units: int
+    clock: float
+    flop_per_cycle: int
+
+    @property
+    def flop_per_s(self) -> float:
+        """The product of the three."""
+        return self.units * self.clock * self.flop_per_cycle
+
+
+@dataclass(frozen=True)
+class Spec:
+    """One accelerator as its vendor describes it. Rates are dense, in FLOP/s; bandwidth in byte/s, memory in byte.
+
+    matrix and vector: the rates of the two units by dtype name. Matmuls of a dtype run on the matrix unit where it
+    takes that dtype, all else on the vector unit. devices: the names that its driver reports. derived: how rates come
+    about, where the vendor gives the parts.
+    """
+
+    name: str
+    devices: tuple[str, ...]
+    year: int
+    matrix: Mapping[str, float]
+    vector: Mapping[str, float]
+    bandwidth: float
+    memory: float
+    derived: tuple[Derivation, ...]
+    source: str
+
+    def peak(self, dtype: object) -> float:
+        """The dense FLOP/s that a matmul of this dtype can reach: a torch.dtype or its name.
+
+        >>> find("NVIDIA H100 PCIe").peak("bfloat16")
+        756000000000000.0
+
+        "tfloat32" is what float32 matmuls become where that is allowed; "float32" is the full format.
+        Raises ValueError where the vendor gives no rate for it.
+        """
+        name = _named(dtype)
+        for rates in (self.matrix, self.vector):
+            if name in rates:
+                return rates[name]
+        known = ", ".join(dict.fromkeys((*self.matrix, *self.vector)))
+        raise ValueError(f"{self.name} has no rate for {name} on its spec sheet, only for {known}")
+
+    def unit(self, dtype: object) -> str:
+        """The unit that a matmul of this dtype runs on: "matrix" or "vector"; raises ValueError as `peak` does."""
+        self.peak(dtype)
+        return "matrix" if _named(dtype) in self.matrix else "vector"
+
+    @property
+    def elementwise(self) -> float | None:
+        """The FLOP/s for elementwise ops: the vector unit in float32, in which torch also computes 16-bit ones."""
+        return self.vector.get("float32")
+
+
+def _named(dtype: object) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
+@cache
+def specs() -> tuple[Spec, ...]:
+    """All rows of the table, in its order."""
+    rows = tomllib.loads(_FILE.read_text(encoding="utf-8"))["accelerator"]
+    return tuple(
+        Spec(
+            **row
+            | {
+                "devices": tuple(row["devices"]),
+                "matrix": MappingProxyType(row["matrix"]),
+                "vector": MappingProxyType(row.get("vector", {})),
+                "derived": tuple(Derivation(*parts) for parts in row.get("derived", [])),
+            }
+        )
+        for row in rows
+    )
+
+
+def find(device_name: str) -> Spec | None:
+    """The row of a device, by the name that its driver reports or by the row's own name; None if it is not known.
+
+    >>> find("NVIDIA H100 80GB HBM3").name
+    'NVIDIA H100 SXM5'
+    >>> find("NVIDIA H100 NVL").bandwidth
+    3900000000000.0
+    >>> find("NVIDIA GeForce RTX 4090 Laptop GPU") is None
+    True
+
+    Names are compared whole, upper or lower case: a laptop's RTX 4090 and a slice of an A100 are other devices.
+    """
+    wanted = " ".join(str(device_name).split()).casefold()
+    for spec in specs():
+        if wanted in (name.casefold() for name in (spec.name, *spec.devices)):
+            return spec
+    return None
+
+
+def mfu(flop_per_s: float, peak: float | None) -> float:
+    """The share of a peak that was reached: FLOP/s over FLOP/s.
+
+    >>> mfu(400e12, find("NVIDIA H100 PCIe").peak("bfloat16"))
+    0.5291005291005291
+
+    Raises ValueError where there is no peak to compare with: an unknown peak is unknown, and no number stands for it.
+    """
+    if peak is None or isinstance(peak, bool) or not math.isfinite(peak) or peak <= 0:
+        raise ValueError(
+            f"no MFU without a known peak, got {peak!r}: take a dense rate from the spec sheet of this very device, "
+            "or measure one with machine.peak(dtype) and say so"
+        )
+    if not math.isfinite(flop_per_s) or flop_per_s < 0:
+        raise ValueError(f"FLOP/s achieved is a number of at least 0, got {flop_per_s!r}; was the time zero?")
+    return flop_per_s / peak
