@@ -23,7 +23,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
 from matplotlib.text import Text
-from matplotlib.ticker import EngFormatter, FuncFormatter, NullFormatter, ScalarFormatter, StrMethodFormatter
+from matplotlib.ticker import EngFormatter, FuncFormatter, LogLocator, NullLocator, ScalarFormatter, StrMethodFormatter
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
@@ -88,14 +88,20 @@ def bundle(figure: Figure, alt: str) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 @styled
-def png(figure: Figure, description: str | None = None) -> bytes:
-    """The figure as PNG bytes, the same bytes for the same figure; a description goes into the file's metadata."""
+def png(figure: Figure, description: str | None = None, *, quick: bool = False) -> bytes:
+    """The figure as PNG bytes, the same bytes for the same figure; a description goes into the file's metadata.
+
+    `quick` is for widgets: sooner done, and some times larger.
+    """
     figure.canvas.draw()
     picture = Image.fromarray(np.asarray(figure.canvas.buffer_rgba())).convert("RGB")
     words = PngInfo()
     if description:
         words.add_itxt("Description", description)
     buffer = io.BytesIO()
+    if quick:
+        picture.save(buffer, format="png", compress_level=1, pnginfo=words)
+        return buffer.getvalue()
     # 64 colours hold a chart and its soft edges, and make the stored notebook a third as large.
     picture.quantize(64, dither=Image.Dither.NONE).save(buffer, format="png", optimize=True, pnginfo=words)
     return buffer.getvalue()
@@ -455,19 +461,25 @@ def roofline(
     rates = [rate for point in points for rate in (point.predicted, point.measured) if rate]
     rates += [rate for roof in roofs.values() for rate in (roof.attainable(low), roof.peak)]
     floor, ceiling = min(rates) / 1.5, max(rates)
+    ax.grid(visible=False)  # under the hatches it would only be noise
     ax.set(xscale="log", yscale="log", xlim=(low, high), ylim=(floor, ceiling * (ceiling / floor) ** 0.2))
     ax.yaxis.set_major_formatter(EngFormatter(sep=" "))
     ax.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-    for axis in (ax.xaxis, ax.yaxis):
-        axis.set_minor_formatter(NullFormatter())
+    for axis, (start, stop) in ((ax.xaxis, ax.get_xlim()), (ax.yaxis, ax.get_ylim())):
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5) if stop / start < 100 else (1,)))
+        axis.set_minor_locator(NullLocator())  # half of the time of a redraw
     for (name, roof), dashes in zip(roofs.items(), itertools.cycle(_DASHES)):
         _roof(ax, name, roof, (low, high), "thin" if name in datasheet else dashes)
     edges = min(ridges), max(ridges)
     for point in points:
         _point(ax, point, _REGIONS[_region(point.intensity, *edges)])
-    if any(point.predicted for point in points) and any(point.measured for point in points):
+    key = any(point.predicted for point in points) and any(point.measured for point in points)
+    if key:
         _key(fig)
-    fig.draw_without_rendering()  # fixes where the axes are, so that labels can be placed in pixels
+    # Margins in inches, instead of a layout that needs several passes: a widget redraws often.
+    fig.set_layout_engine("none")
+    bottom = 0.78 if key else 0.5
+    ax.set_position((0.62 / WIDTH, bottom / height, 1 - 0.82 / WIDTH, 1 - (bottom + 0.28) / height))
     labels = _Labels(ax)
     _name_regions(labels, (low, *edges, high))
     for point in points:
@@ -514,7 +526,7 @@ def _key(fig: Figure) -> None:
     look = {"linestyle": "", "marker": "o", "markersize": 7}
     predicted = Line2D([], [], markerfacecolor="white", markeredgecolor=BLACK, label="predicted (open, dashed)", **look)
     measured = Line2D([], [], color=BLACK, label="measured (filled)", **look)
-    fig.legend(handles=[predicted, measured], loc="outside lower center", ncols=2, fontsize=9)
+    fig.legend(handles=[predicted, measured], loc="lower center", ncols=2, fontsize=9, borderaxespad=0.2)
 
 
 def _name_regions(labels: "_Labels", bounds: tuple[float, float, float, float]) -> None:
