@@ -440,6 +440,7 @@ def roofline(
     title: str = "Below the ridge bandwidth is the limit, above it the peak",
     *,
     intensities: tuple[float, float] | None = None,
+    rates: tuple[float, float] | None = None,
     datasheet: Collection[str] = (),
     height: float = 4.0,
 ) -> Figure:
@@ -448,7 +449,7 @@ def roofline(
     A roof is blue where the bandwidth limits it and vermillion where the peak does; several differ by their dashes, and
     those named in `datasheet` are thin and black. Behind them the regions: memory-bound below every ridge,
     compute-bound above every ridge, and in between what depends on the roof. A point is open and dashed where
-    predicted, filled where measured; a thin line joins the two. `intensities` are the ends of the x axis.
+    predicted, filled where measured; a thin line joins the two. `intensities` and `rates` are the ends of the axes.
 
     Raises ValueError where there is no roof to draw.
     """
@@ -458,11 +459,11 @@ def roofline(
     ridges = [roof.ridge for roof in roofs.values()]
     places = [point.intensity for point in points] + ridges
     low, high = intensities or (min(places) / 8, max(places) * 8)
-    rates = [rate for point in points for rate in (point.predicted, point.measured) if rate]
-    rates += [rate for roof in roofs.values() for rate in (roof.attainable(low), roof.peak)]
-    floor, ceiling = min(rates) / 1.5, max(rates)
+    heights = [rate for point in points for rate in (point.predicted, point.measured) if rate]
+    heights += [rate for roof in roofs.values() for rate in (roof.attainable(low), roof.peak)]
+    floor, ceiling = rates or (min(heights) / 1.5, max(heights) * (1.5 * max(heights) / min(heights)) ** 0.2)
     ax.grid(visible=False)  # under the hatches it would only be noise
-    ax.set(xscale="log", yscale="log", xlim=(low, high), ylim=(floor, ceiling * (ceiling / floor) ** 0.2))
+    ax.set(xscale="log", yscale="log", xlim=(low, high), ylim=(floor, ceiling))
     ax.yaxis.set_major_formatter(EngFormatter(sep=" "))
     ax.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     for axis, (start, stop) in ((ax.xaxis, ax.get_xlim()), (ax.yaxis, ax.get_ylim())):
@@ -621,7 +622,12 @@ class _Labels:
             centres = [(x + a * width * math.cos(angle), y + a * width * math.sin(angle)) for a in along]
             return [(cx - w / 2, cy - h / 2, cx + w / 2, cy + h / 2) for cx, cy in centres]
 
-        x, y, _ = min(places, key=lambda place: self._trouble(boxes(*place[:2])) + place[2])
+        best, x, y = math.inf, 0.0, 0.0
+        for across, up, malus in sorted(places, key=lambda place: place[2]):
+            if malus >= best:  # the others can only be worse
+                break
+            if (score := self._trouble(boxes(across, up)) + malus) < best:
+                best, x, y = score, across, up
         for box in boxes(x, y):
             self._take(box, 40)
         text.set_position(self.ax.transData.inverted().transform((x, y)))
