@@ -699,3 +699,28 @@ class _Labels:
             end = self.ax.transData.inverted().transform(found)
             self.ax.plot([point[0], end[0]], [point[1], end[1]], color="#555555", linewidth=0.7, marker="",
                          label="_leader", zorder=4.5)  # fmt: skip
+
+
+@styled
+def memory_steps(
+    bandwidths: Mapping[int, float], caches: Mapping[str, int], title: str = "Each cache that overflows is a step down"
+) -> Figure:
+    """Byte/s against the working set in byte, both logarithmic, with a line at the size of each cache."""
+    fig, ax = _canvas(3.1, title, "working set", "B/s")
+    ax.plot(list(bandwidths), list(bandwidths.values()), color=BLUE, marker="o", label="measured")
+    ax.set_xscale("log", base=2)
+    ax.set_yscale("log")
+    low, high = min(bandwidths.values()), max(bandwidths.values())
+    ax.set(ylim=(low / 2, high * 3))
+    for name, size in caches.items():
+        ax.axvline(size, color=BLACK, linewidth=1, linestyle=(0, (4, 3)), marker="", label=f"_{name}")
+        ax.annotate(f"{name}\n{units.iec(size)}", (size, high * 2.8), xytext=(3, 0), textcoords="offset points",
+                    va="top", fontsize=9)  # fmt: skip
+    sizes = sorted(bandwidths)
+    for size in (sizes[0], sizes[-1]):
+        ax.annotate(units.si(bandwidths[size], "B/s"), (size, bandwidths[size]), xytext=(0, -14),
+                    textcoords="offset points", ha="left" if size == sizes[0] else "right", fontsize=9)  # fmt: skip
+    step = max(1, len(sizes) // 6)
+    ax.set_xticks(sizes[::step], [units.iec(size) for size in sizes[::step]])
+    ax.yaxis.set_major_formatter(EngFormatter(sep=" "))
+    return fig
