@@ -23,7 +23,7 @@ class Exercise:
     without cases the answer is a value, and the oracle takes no arguments. Numbers may differ by `tolerance`, relative.
     `mistakes` maps a sentence to the function that makes that mistake, with the oracle's arguments.
     With a `cost`, a right answer must also cost no more than the oracle: `cost(function, arguments)` calls the function
-    and returns what that took, in `unit`.
+    and returns what that took, in `unit`. A name, as "bytes_eager" or "flops", is that field of what `count` gives.
     """
 
     name: str
@@ -32,7 +32,7 @@ class Exercise:
     hint: str
     cases: tuple[tuple[Any, ...], ...] = ()
     tolerance: float = 1e-6
-    cost: Callable[[Callable[..., Any], tuple[Any, ...]], float] | None = None
+    cost: Callable[[Callable[..., Any], tuple[Any, ...]], float] | str | None = None
     unit: str = "B"
 
 
@@ -380,5 +380,313 @@ _add(
             ),
         },
         hint="The largest magnitude times the scale may reach 65504, not more; log2 and floor give the power of two.",
+    )
+)
+
+
+# --- 05 Arithmetic intensity ---------------------------------------------------------------------------------------
+
+_add(
+    Exercise(
+        "saxpy_intensity",
+        cases=((1, 4), (1000, 2), (2**20, 8)),
+        oracle=lambda n, itemsize: 2 * n / (3 * n * itemsize),
+        mistakes={
+            "A multiply-accumulate is two FLOP: you counted each as one.": lambda n, itemsize: n / (3 * n * itemsize),
+            "Three vectors move: x and y are read, and y is written. You counted two.": lambda n, itemsize: (
+                2 * n / (2 * n * itemsize)
+            ),
+            "Five vectors move if the product a·x is stored on the way; saxpy is one op and keeps it in a register.": (
+                lambda n, itemsize: 2 * n / (5 * n * itemsize)
+            ),
+            "That is bytes per FLOP: intensity is FLOP per byte.": lambda n, itemsize: 3 * itemsize / 2,
+            "Those are bits: itemsize is in bytes already.": lambda n, itemsize: 2 / (3 * itemsize * 8),
+            "That is FLOP per element moved: an element has itemsize bytes.": lambda n, itemsize: 2 / 3,
+        },
+        hint="FLOPs: a multiplication and an addition per element. Bytes: which vectors are read, which is written?",
+    )
+)
+
+
+def _layer_norm_intensity(each: int, shared: int = 2, bits: int = 1) -> Callable[..., float]:
+    def intensity(rows: int, cols: int, itemsize: int) -> float:
+        return 8 * rows * cols / (bits * itemsize * (each * rows * cols + shared * cols))
+
+    return intensity
+
+
+_add(
+    Exercise(
+        "layer_norm_intensity",
+        cases=((1, 1024, 4), (16, 512, 2), (4096, 768, 2)),
+        oracle=_layer_norm_intensity(2),
+        mistakes={
+            "You forgot the write: the output is as large as the input.": _layer_norm_intensity(1),
+            "You read the input twice, once for the mean: a fused layer norm keeps the row on the chip in between.": (
+                _layer_norm_intensity(3)
+            ),
+            "You counted weight and bias once for each row: all rows share one copy of them.": (
+                _layer_norm_intensity(4, 0)
+            ),
+            "You forgot that weight and bias are read, too; with few rows that shows.": _layer_norm_intensity(2, 0),
+            "Those are bits: itemsize is in bytes already.": _layer_norm_intensity(2, bits=8),
+        },
+        hint="Read: the input, rows × cols, and once the weight and the bias, cols each. Written: the output.",
+    )
+)
+
+
+def _attention_intensity(flops: int = 4, queries: int = 2, keys: int = 2, scores: int = 0) -> Callable[..., float]:
+    def intensity(s: int, t: int, dim: int, itemsize: int) -> float:
+        return flops * s * t * dim / (itemsize * (queries * s * dim + keys * t * dim + scores * s * t))
+
+    return intensity
+
+
+_add(
+    Exercise(
+        "attention_intensity",
+        cases=((1, 4096, 128, 2), (4096, 4096, 128, 2), (64, 1000, 64, 1)),
+        oracle=_attention_intensity(),
+        mistakes={
+            "You counted one of the two matmuls: queries with keys, and then weights with values.": (
+                _attention_intensity(flops=2)
+            ),
+            "You forgot the write: the output has a row of dim numbers per query.": _attention_intensity(queries=1),
+            "You forgot the values: they are as large as the keys.": _attention_intensity(keys=1),
+            "You wrote the scores to memory and read them back: the fused kernel never stores them.": (
+                _attention_intensity(scores=2)
+            ),
+            "You took as many keys as queries; while decoding there is one query and a long cache.": (
+                lambda s, t, dim, itemsize: s / itemsize
+            ),
+            "That is S·T/(S + T), which holds for 2-byte formats; here itemsize varies.": lambda s, t, dim, itemsize: (
+                s * t / (s + t)
+            ),
+        },
+        hint="FLOPs: two matmuls of 2·S·T·dim. Bytes: queries and output have S rows, keys and values T rows.",
+    )
+)
+
+
+def _critical_batch(d: int, f: int, ridge: float, rounded: Callable[[float], float] = math.ceil) -> float:
+    room = d * f - ridge * (d + f)
+    return rounded(ridge * d * f / room) if room > 0 else math.inf
+
+
+def _half_critical_batch(ridge: float, size: int) -> float:
+    """Where one of the two activations was left out, and the other has rows of `size` numbers."""
+    return math.ceil(ridge * size / (size - ridge)) if size > ridge else math.inf
+
+
+_add(
+    Exercise(
+        "critical_batch",
+        cases=((4096, 16384, 240.5), (4096, 14336, 295.4), (1024, 768, 153.02), (512, 512, 295.4), (8192, 1024, 206.1)),
+        oracle=_critical_batch,
+        mistakes={
+            "That is the approximation B = ridge: it leaves out the bytes of the activations.": lambda d, f, ridge: (
+                math.ceil(ridge)
+            ),
+            "You forgot the write: the output has B × F numbers.": lambda d, f, ridge: _half_critical_batch(ridge, d),
+            "You forgot to read the input: it has B × D numbers.": lambda d, f, ridge: _half_critical_batch(ridge, f),
+            "At that batch the layer is still below the ridge: round up.": lambda d, f, ridge: _critical_batch(
+                d, f, ridge, math.floor
+            ),
+            "A batch is a whole number: round up.": lambda d, f, ridge: _critical_batch(d, f, ridge, float),
+            "A negative batch says that no batch is large enough: return math.inf then.": lambda d, f, ridge: math.ceil(
+                ridge * d * f / (d * f - ridge * (d + f))
+            ),
+            "You took 4 byte per number: bfloat16 has 2.": lambda d, f, ridge: _critical_batch(d, f, 2 * ridge),
+        },
+        hint="Set 2·B·D·F = ridge · 2·(B·D + D·F + B·F) and solve for B. Is what you divide by positive?",
+    )
+)
+
+_add(
+    Exercise(
+        "saved_by_fusing",
+        cases=((10, 2), (2**20, 4), (1000, 1)),
+        oracle=lambda n, itemsize: 4 * n * itemsize,
+        mistakes={
+            "You forgot the writes: every op also writes its result.": lambda n, itemsize: 2 * n * itemsize,
+            "You counted the view: it moves nothing.": lambda n, itemsize: 6 * n * itemsize,
+            "That is what the fused version moves; the question asks what it saves.": lambda n, itemsize: (
+                3 * n * itemsize
+            ),
+            "That is what the ops move one by one; the question asks what fusing saves.": lambda n, itemsize: (
+                7 * n * itemsize
+            ),
+            "Those are elements: an element has itemsize bytes.": lambda n, itemsize: 4 * n,
+        },
+        hint="Per op, count what it reads and what it writes. Fused: only x and z are read, and only y is written.",
+    )
+)
+
+
+def _kv_cache(matrices: int = 2, bits: int = 1) -> Callable[..., float]:
+    def nbytes(layers: int, heads: int, kv_heads: int, head_dim: int, tokens: int, itemsize: int) -> float:
+        return bits * matrices * layers * kv_heads * head_dim * tokens * itemsize
+
+    return nbytes
+
+
+_add(
+    Exercise(
+        "kv_cache",
+        cases=((32, 32, 8, 128, 4096, 2), (80, 64, 8, 128, 1000, 1), (12, 12, 4, 64, 3, 4)),
+        oracle=_kv_cache(),
+        mistakes={
+            "You counted one of keys and values: the cache holds both.": _kv_cache(1),
+            "The cache has kv_heads heads: several query heads share one of them.": (
+                lambda layers, heads, kv_heads, head_dim, tokens, itemsize: (
+                    2 * layers * heads * head_dim * tokens * itemsize
+                )
+            ),
+            "That is one layer: each layer has a cache of its own.": (
+                lambda layers, heads, kv_heads, head_dim, tokens, itemsize: 2 * kv_heads * head_dim * tokens * itemsize
+            ),
+            "That is what one token adds to the cache; a step reads all tokens so far.": (
+                lambda layers, heads, kv_heads, head_dim, tokens, itemsize: 2 * layers * kv_heads * head_dim * itemsize
+            ),
+            "Those are bits: itemsize is in bytes already.": _kv_cache(bits=8),
+            "Those are numbers, not bytes: multiply by itemsize.": (
+                lambda layers, heads, kv_heads, head_dim, tokens, itemsize: 2 * layers * kv_heads * head_dim * tokens
+            ),
+        },
+        hint="A key and a value per layer, key-value head and token, each of head_dim numbers.",
+    )
+)
+
+_add(
+    Exercise(
+        "decode_rate",
+        cases=((16e9, 0.5e9, 1, 3.35e12), (16e9, 0.5e9, 64, 3.35e12), (70e9, 0.2e9, 8, 4.8e12)),
+        oracle=lambda weights, cache, batch, bandwidth: batch * bandwidth / (weights + batch * cache),
+        mistakes={
+            "You read the weights once for each sequence: the whole batch shares one reading.": (
+                lambda weights, cache, batch, bandwidth: batch * bandwidth / (batch * (weights + cache))
+            ),
+            "You read one cache: each sequence of the batch has its own.": lambda weights, cache, batch, bandwidth: (
+                batch * bandwidth / (weights + cache)
+            ),
+            "You forgot the cache.": lambda weights, cache, batch, bandwidth: batch * bandwidth / weights,
+            "You forgot the weights: each step reads all of them.": lambda weights, cache, batch, bandwidth: (
+                bandwidth / cache
+            ),
+            "That is the rate of one sequence: a step gives a token to each sequence of the batch.": (
+                lambda weights, cache, batch, bandwidth: bandwidth / (weights + batch * cache)
+            ),
+            "That is the time of a step in seconds; the question asks for tokens per second.": (
+                lambda weights, cache, batch, bandwidth: (weights + batch * cache) / bandwidth
+            ),
+        },
+        hint="A step reads the weights once and every sequence's cache, and gives one token to each sequence.",
+    )
+)
+
+_add(
+    Exercise(
+        "faster_machine",
+        oracle=lambda: ("A100", "L40S", 1555e9 / 864e9),
+        mistakes={
+            "You compared FLOP/s for both: at batch 1 the intensity is about 1, and bandwidth decides.": lambda: (
+                "L40S",
+                "L40S",
+                362e12 / 312e12,
+            ),
+            "You compared bandwidth for both: prefill is far above both ridges, and FLOP/s decide.": lambda: (
+                "A100",
+                "A100",
+                1555e9 / 864e9,
+            ),
+            "You have it the wrong way round: which of the two is limited by memory, decoding or prefill?": lambda: (
+                "L40S",
+                "A100",
+                1555e9 / 864e9,
+            ),
+            "The machines are right; the factor is the ratio of the bandwidths, the larger over the smaller.": lambda: (
+                "A100",
+                "L40S",
+                864e9 / 1555e9,
+            ),
+            "The machines are right, but that is the ratio of FLOP/s: decoding at batch 1 is bound by memory.": (
+                lambda: ("A100", "L40S", 362e12 / 312e12)
+            ),
+        },
+        hint="Which of the two times decides at batch 1, and which at 4096 tokens? Compare the machines by that one.",
+        tolerance=0.01,
+    )
+)
+
+
+def _integers(*shape: int) -> torch.Tensor:
+    """Small whole numbers: their sums and products are exact in whatever order they are formed."""
+    return (torch.arange(math.prod(shape)) * 7 % 11 - 5).float().reshape(shape)
+
+
+_add(
+    Exercise(
+        "last_logits",
+        cases=((_integers(8, 16), _integers(48, 16)), (_integers(32, 4), _integers(100, 4))),
+        oracle=lambda hidden, weight: hidden[-1] @ weight.T,
+        mistakes={
+            "You throw the other rows away after the matmul has written them: select the token first.": (
+                lambda hidden, weight: (hidden @ weight.T)[-1]
+            ),
+            "Something as large as the weight goes to memory and back: @ stores no products.": lambda hidden, weight: (
+                hidden[-1] * weight
+            ).sum(-1),
+            "You copy the row first: a view of it is enough.": lambda hidden, weight: hidden[-1].clone() @ weight.T,
+            "You kept a dimension of size 1: index with -1, not with -1:.": lambda hidden, weight: (
+                hidden[-1:] @ weight.T
+            ),
+            "That is the first token: index -1 is the last.": lambda hidden, weight: hidden[0] @ weight.T,
+        },
+        hint="Of hidden, only one row matters. Select it before the matmul; a row is a view and moves nothing.",
+        cost="bytes_eager",
+    )
+)
+
+
+def _momentum_step(w: Any, g: Any, m: Any, beta: float, rate: float) -> tuple[torch.Tensor, torch.Tensor]:
+    m = torch.add(g, m, alpha=beta)
+    return torch.add(w, m, alpha=-rate), m
+
+
+def _plain_momentum_step(w: Any, g: Any, m: Any, beta: float, rate: float) -> tuple[torch.Tensor, torch.Tensor]:
+    m = beta * m + g
+    return w - rate * m, m
+
+
+_add(
+    Exercise(
+        "momentum_step",
+        cases=(
+            (_integers(64), _integers(64).flip(0), _integers(64) + 3, 0.5, 0.25),
+            (_integers(8, 8), _integers(8, 8) * 2, _integers(8, 8) - 1, 0.25, 0.125),
+        ),
+        oracle=_momentum_step,
+        mistakes={
+            "Each multiplication goes to memory and back, in place or not: torch.add(…, alpha=…) does it on the way.": (
+                _plain_momentum_step
+            ),
+            "You step along the old momentum: update it first.": lambda w, g, m, beta, rate: (
+                w - rate * m,
+                beta * m + g,
+            ),
+            "You step along the gradient: the momentum is what moves the weight.": lambda w, g, m, beta, rate: (
+                w - rate * g,
+                beta * m + g,
+            ),
+            "You step uphill: the weight moves against the momentum.": lambda w, g, m, beta, rate: _plain_momentum_step(
+                w, g, m, beta, -rate
+            ),
+            "Return the weight first, then the momentum.": lambda w, g, m, beta, rate: _plain_momentum_step(
+                w, g, m, beta, rate
+            )[::-1],
+        },
+        hint="With alpha, torch.add(a, b, alpha=c) is a + c·b in one op. Two such ops are all that you need.",
+        cost="bytes_eager",
     )
 )

@@ -128,7 +128,15 @@ def _mistake(exercise: Exercise, outcomes: list[Any], costs: list[float] | None 
 
 
 def _costs(exercise: Exercise, function: Callable[..., Any]) -> list[float]:
-    return [exercise.cost(function, copy.deepcopy(arguments)) for arguments in exercise.cases]
+    return [_cost(exercise.cost, function, copy.deepcopy(arguments)) for arguments in exercise.cases]
+
+
+def _cost(cost: Any, function: Callable[..., Any], arguments: tuple[Any, ...]) -> float:
+    if callable(cost):
+        return cost(function, arguments)
+    from helpers import counting  # here, since only scored exercises need it
+
+    return getattr(counting.count(function, *arguments), cost)
 
 
 def _waste(exercise: Exercise, function: Callable[..., Any], outcomes: list[Any]) -> str | None:

@@ -16,6 +16,17 @@ FIGURES = {
     "spacing": lambda: draw.spacing(["bfloat16", "float16"], 2**-16, 2**12),
     "neighbourhood": lambda: draw.neighbourhood(1.0, "bfloat16"),
     "lines": lambda: draw.lines({"a": ([1, 10], [1, 2]), "b": ([1, 10], [3, 4])}, "title", "x / s", "y / B", log="xy"),
+    "two_times": lambda: draw.two_times({"a": (1e-9, 2e-6), "b": (3e-6, 2e-6)}, "title"),
+    "intensity_curves": lambda: draw.intensity_curves(
+        {"a": ([1, 10, 1000], [1, 10, 500]), "b": ([1, 10, 1000], [2, 20, 510])},
+        {"ridge": 100},
+        "title",
+        "n",
+        crossings=[(200, 100), (100, 100)],
+    ),
+    "intensity_curves, two ridges": lambda: draw.intensity_curves(
+        {"a": ([1, 10], [1, 10])}, {"low": 2, "high": 8}, "title", "n"
+    ),
     "stacked_bars": lambda: draw.stacked_bars({"r": {"p": 2, "q": 4}, "s": {"q": 4}}, "title", "byte"),
 }
 
@@ -122,3 +133,30 @@ def test_show_displays_picture_and_words(capsys):
 def test_show_wants_an_alt_text(alt):
     with pytest.raises(ValueError, match="an alt text has 1 to 200 characters, this one has"):
         draw.show(FIGURES["lines"](), alt)
+
+
+def test_two_times_shows_both_and_marks_the_longer():
+    figure = draw.two_times({"a": (1e-9, 2e-6), "b": (3e-6, 2e-6)}, "title")
+    ax = figure.axes[0]
+    memory, compute = ax.containers
+    assert [bar.get_width() for bar in memory] == [2e-6, 2e-6]
+    assert [bar.get_width() for bar in compute] == [1e-9, 3e-6]
+    assert [bar.get_hatch() for bar in (*memory, *compute)] == [None, None, "//////", "//////"]
+    assert {text.get_text() for text in ax.texts if text.get_weight() == "bold"} == {"2 µs", "3 µs"}
+    assert ax.get_xscale() == "log" and [label.get_text() for label in ax.get_yticklabels()] == ["a", "b"]
+
+
+def test_intensity_curves_have_ridges_crossings_and_sides():
+    words = draw.summary(FIGURES["intensity_curves"]())
+    assert "Line ridge: (0, 100) (1, 100)" in words
+    assert "Text: ridge: 100 | a | b | 100 | 200 | compute-bound | memory-bound" in words
+    several = draw.summary(FIGURES["intensity_curves, two ridges"]())
+    assert "low: 2 | high: 8" in several and "memory-bound" not in several
+
+
+def test_labels_of_lines_that_end_together_are_moved_apart():
+    texts = FIGURES["intensity_curves"]().axes[0].texts
+    a, b = (next(text for text in texts if text.get_text() == name).xyann for name in "ab")
+    assert a == b == (6, 0)  # beside the end of the line
+    places = draw._apart({"a": 2.0, "b": 2.01, "c": 1.0}, 0.2)
+    assert places == {"c": 1.0, "a": 2.0, "b": 2.2}

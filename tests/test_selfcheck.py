@@ -283,3 +283,13 @@ def test_a_cost_has_its_own_unit():
 
     answer.price = 2000
     assert "takes 2 kFLOP where 10 FLOP would do. Hint: Hint." in _judge(scored, (answer,)).message
+
+
+def test_a_cost_may_be_named_as_a_field_of_a_count():
+    by_name = {"bytes_eager": 96, "flops": 12}  # 48 byte read and 48 written; an addition per number
+    for cost, more in by_name.items():
+        unit = "FLOP" if cost == "flops" else "B"
+        scored = Exercise("probe", lambda x: x + 2, {}, "Hint.", ((X.clone(),),), cost=cost, unit=unit)
+        message = _judge(scored, (lambda x: x + 1 + 1,)).message
+        assert f"takes {2 * more} {unit} where {more} {unit} would do" in message
+        assert _judge(scored, (lambda x: x.add(2),)).status == "correct"
