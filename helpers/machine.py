@@ -353,17 +353,23 @@ def record(where: str | torch.device | None = None, *, seconds: float = 40.0, to
     multiply: it has no row then.
     """
     where = torch.device(where or device())
-    peaks = {}
-    for _ in range(2):  # in turns, and the best of both: a disturbance hits one of them
+    gpu = where.type == "cuda"
+    work = [*workloads("float32", 8192), *workloads("bfloat16", 8192)] if gpu else list(workloads("float32"))
+    work = [one for one in work if one.memory < free_memory(where) // 2]
+    peaks: dict[str, Peak] = {}
+    ops: dict[Workload, Timing] = {}
+    rounds = 4
+    for _ in range(rounds):  # in turns, and the best of all: a disturbance hits one of them
         for dtype in _DTYPES[where.type]:
             try:
-                new = peak(dtype, where, seconds=seconds / 20)
+                new = peak(dtype, where, seconds=seconds / 2 / rounds / len(_DTYPES[where.type]))
             except ValueError:
                 continue
             peaks[dtype] = max(peaks.get(dtype, new), new, key=lambda found: found.flop_per_s)
-    bandwidths = sweep(where, seconds=seconds / 4)
-    ops = [*workloads("float32"), *(workloads("bfloat16") if where.type == "cuda" else ())]
-    ops = [work for work in ops if work.memory < free_memory(where) // 2]
+        for one in work:
+            run = timing.measure(one.make(where), seconds=seconds / 4 / rounds / len(work))
+            ops[one] = min(ops.get(one, run), run, key=lambda found: found.median)
+    bandwidths = sweep(where, seconds=seconds / 4, rounds=3 * rounds)
     joined = link(where)
     return Record(
         method=records.METHOD,
@@ -381,14 +387,12 @@ def record(where: str | torch.device | None = None, *, seconds: float = 40.0, to
             for x in bandwidths
         ),
         link=joined.byte_per_s if joined else None,
-        ops=tuple(_op(work, where, seconds / 4 / len(ops)) for work in ops),
+        ops=tuple(
+            {"name": one.name, "shapes": one.shapes, "dtype": one.dtype, "flops": one.flops, "bytes": one.bytes}
+            | _spread(run)
+            for one, run in ops.items()
+        ),
     )
-
-
-def _op(work: Workload, where: torch.device, seconds: float) -> dict[str, object]:
-    found = timing.measure(work.make(where), seconds=seconds)
-    told = {"name": work.name, "shapes": work.shapes, "dtype": work.dtype, "flops": work.flops, "bytes": work.bytes}
-    return told | _spread(found)
 
 
 def _spread(found: Timing) -> dict[str, float]:
