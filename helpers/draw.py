@@ -458,6 +458,7 @@ def runs(seconds: Sequence[float], title: str) -> Figure:
     ax.plot(range(1, len(times) + 1), times, "o", markersize=3, color=BLACK, label="one run")
     ax.set(ylim=(0, times.max() * 1.05))
     fig.legend(loc="outside lower center", ncols=3, fontsize=8)
+    return fig
 
 
 # --- arithmetic intensity ------------------------------------------------------------------------------------------

@@ -228,6 +228,26 @@ def sweep(
     return tuple(found[size] for size in sizes)
 
 
+def runs(
+    work: Sequence[Workload], where: str | torch.device | None = None, *, seconds: float = 3.0
+) -> tuple[Timing, ...]:
+    """The time of each op, in about that many seconds for all and the time to make their inputs.
+
+    A sample is one call, since on a busy machine a short sample has the best chance. Ops that would fit a cache have up
+    to four sets of inputs that take turns; only what is much smaller finds its data there. Raises ValueError for an op
+    that does not fit into half of the free memory.
+    """
+    where = torch.device(where or device())
+    cache = max(caches(where).values(), default=2**26)
+    found = []
+    for one in work:
+        sets, free = min(4, math.ceil(2 * cache / one.memory)), free_memory(where)
+        if sets * one.memory > free // 2:
+            raise ValueError(f"{one.name} takes {units.iec(one.memory)}, too much for {units.iec(free)} of free memory")
+        found.append(_in_turns([one.make(where) for _ in range(sets)], seconds / len(work)))
+    return tuple(found)
+
+
 def link(where: str | torch.device | None = None, *, seconds: float = 0.3) -> Bandwidth | None:
     """The byte/s from the host's memory to the device's; None where they are the same memory, as on a CPU."""
     where = torch.device(where or device())
@@ -302,10 +322,14 @@ def _in_turns(calls: Sequence[Callable[[], object]], seconds: float) -> Timing:
         now = benchmark.timer()
         samples.append(now - begin)
         if len(samples) >= 3 and now > end:
-            first, median, third = statistics.quantiles(samples, n=4)
-            spread = (third - first) / median
-            return Timing(median, min(samples), max(samples), len(samples), spread, 1, torch.get_num_threads())
-    raise AssertionError("unreachable: a cycle has no end")
+            break
+    return _summary(samples)
+
+
+def _summary(samples: list[float]) -> Timing:
+    first, median, third = statistics.quantiles(samples, n=4)
+    spread = (third - first) / median
+    return Timing(median, min(samples), max(samples), len(samples), spread, 1, torch.get_num_threads())
 
 
 def _kernels(memory: Tensor) -> dict[str, tuple[int, list[Callable[[], object]]]]:
@@ -357,7 +381,6 @@ def record(where: str | torch.device | None = None, *, seconds: float = 40.0, to
     work = [*workloads("float32", 8192), *workloads("bfloat16", 8192)] if gpu else list(workloads("float32"))
     work = [one for one in work if one.memory < free_memory(where) // 2]
     peaks: dict[str, Peak] = {}
-    ops: dict[Workload, Timing] = {}
     rounds = 4
     for _ in range(rounds):  # in turns, and the best of all: a disturbance hits one of them
         for dtype in _DTYPES[where.type]:
@@ -366,10 +389,8 @@ def record(where: str | torch.device | None = None, *, seconds: float = 40.0, to
             except ValueError:
                 continue
             peaks[dtype] = max(peaks.get(dtype, new), new, key=lambda found: found.flop_per_s)
-        for one in work:
-            run = timing.measure(one.make(where), seconds=seconds / 4 / rounds / len(work))
-            ops[one] = min(ops.get(one, run), run, key=lambda found: found.median)
     bandwidths = sweep(where, seconds=seconds / 4, rounds=3 * rounds)
+    ops = dict(zip(work, runs(work, where, seconds=seconds / 4), strict=True))
     joined = link(where)
     return Record(
         method=records.METHOD,

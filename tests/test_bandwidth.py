@@ -100,6 +100,33 @@ def test_a_sweep_keeps_the_best_of_its_rounds(monkeypatch):
     assert [(one.nbytes, one.byte_per_s) for one in found] == [(2**14, 4.0), (2**16, 5.0)]
 
 
+def test_each_op_is_run_on_sets_of_inputs_that_take_turns(monkeypatch):
+    class Clock:
+        now = 0.0
+
+    made = []
+
+    def work(name, seconds, memory):
+        def make(where):
+            made.append(name)
+
+            def call():
+                Clock.now += seconds
+
+            return call
+
+        return workloads.Workload(name, (), "float32", 1, 1, memory, make)
+
+    monkeypatch.setattr(machine.benchmark, "timer", lambda: Clock.now)
+    monkeypatch.setattr(machine, "caches", lambda where: {"L1": 10, "L2": 1000})
+    large, small = machine.runs([work("a", 1.0, 1000), work("b", 2.0, 1)], "cpu", seconds=20)
+    assert made == ["a"] * 2 + ["b"] * 4
+    assert (large.median, large.runs, small.median, small.runs) == (1.0, 11, 2.0, 6)
+    monkeypatch.setattr(machine, "free_memory", lambda where: 2000)
+    with pytest.raises(ValueError, match=r"c takes 1\.46 KiB, too much for 1\.95 KiB of free memory"):
+        machine.runs([work("c", 1.0, 1500)], "cpu")
+
+
 def test_a_cpu_has_no_link():
     assert machine.link("cpu") is None
 
