@@ -459,7 +459,8 @@ def count(
 
     A price is per output element, of a reduction per number that is combined. What a graph for a later backward pass
     saves is among the outputs that remain; count inference under `torch.no_grad()`. Tensors made from Python or NumPy
-    data inside `fn` are inputs from outside. The conventions for FLOPs are those of `helpers.flops`.
+    data inside `fn` are inputs from outside. The conventions for FLOPs are those of `helpers.flops`. While any dispatch
+    mode is active, PyTorch computes svdvals and eigvalsh in another way: there results differ in the last bit.
 
     Raises TypeError if `fn` cannot be called, ValueError for a price of an op that does not exist or is no number.
     """

@@ -522,11 +522,18 @@ def intensity_curves(
             name, (x[-1], 10 ** labels[name]), xytext=(6, 0), textcoords="offset points",
             va="center", fontsize=8, color=colour,
         )  # fmt: skip
-    box = {"boxstyle": "round,pad=0.2", "facecolor": "white", "linewidth": 0}
-    for place, (x, y) in enumerate(sorted(crossings)):
-        ax.plot([x], [y], "o", color=BLACK, markerfacecolor="white", markersize=7, zorder=4)
-        side = {"xytext": (-7, 9), "ha": "right"} if place == 0 and len(crossings) > 1 else {"xytext": (30, 8)}
-        ax.annotate(f"{x:.0f}", (x, y), textcoords="offset points", va="center", weight="bold", bbox=box, **side)
+    box = {"boxstyle": "round,pad=0.1", "facecolor": "white", "linewidth": 0}
+    places = {f"{x:.0f}": x for x, _ in sorted(crossings)}
+    for place, (text, x) in enumerate(places.items()):
+        points = [(other, y) for other, y in crossings if f"{other:.0f}" == text]
+        ax.plot(*zip(*points, strict=True), "o", color=BLACK, markerfacecolor="white", markersize=7, zorder=4)
+        if len(points) > 1:  # one below the other: a guide, and the number at its foot
+            ax.axvline(x, color=BLACK, linewidth=0.8, linestyle=":")
+            where, side = (x, bottom), {"xytext": (5, 10), "ha": "left"}
+        else:
+            last = place + 1 == len(places)  # its number goes to the right, that of the others to the left
+            where, side = points[0], {"xytext": (30, 8) if last else (-7, 9), "ha": "left" if last else "right"}
+        ax.annotate(text, where, textcoords="offset points", va="center", weight="bold", bbox=box, **side)
     ax.set(xscale="log", yscale="log", xlim=(left, right), ylim=(bottom, top))
     if len(ridges) == 1:
         (ridge,) = ridges.values()

@@ -688,70 +688,100 @@ _add(
 )
 
 
-def _attention_intensity(flops: int = 4, queries: int = 2, keys: int = 2, scores: int = 0) -> Callable[..., float]:
-    def intensity(s: int, t: int, dim: int, itemsize: int) -> float:
-        return flops * s * t * dim / (itemsize * (queries * s * dim + keys * t * dim + scores * s * t))
+def _grouped_attention(
+    flops: int = 4, queries: int = 2, keys: int = 2, scores: int = 0, shared: bool = True
+) -> Callable[..., float]:
+    def intensity(s: int, t: int, heads: int, dim: int, itemsize: int) -> float:
+        copies = 1 if shared else heads
+        numbers = queries * heads * s * dim + keys * copies * t * dim + scores * heads * s * t
+        return flops * heads * s * t * dim / (itemsize * numbers)
 
     return intensity
 
 
 _add(
     Exercise(
-        "attention_intensity",
-        cases=((1, 4096, 128, 2), (4096, 4096, 128, 2), (64, 1000, 64, 1)),
-        oracle=_attention_intensity(),
+        "grouped_attention",
+        cases=((1, 4096, 4, 128, 2), (4096, 4096, 8, 128, 2), (64, 1000, 2, 64, 1)),
+        oracle=_grouped_attention(),
         mistakes={
             "You counted one of the two matmuls: queries with keys, and then weights with values.": (
-                _attention_intensity(flops=2)
+                _grouped_attention(flops=2)
             ),
-            "You forgot the write: the output has a row of dim numbers per query.": _attention_intensity(queries=1),
-            "You forgot the values: they are as large as the keys.": _attention_intensity(keys=1),
+            "You forgot the write: the output has a row of dim numbers per query.": _grouped_attention(queries=1),
+            "You forgot the values: they are as large as the keys.": _grouped_attention(keys=1),
             "You wrote the scores to memory and read them back: the fused kernel never stores them.": (
-                _attention_intensity(scores=2)
+                _grouped_attention(scores=2)
             ),
-            "You took as many keys as queries; while decoding there is one query and a long cache.": (
-                lambda s, t, dim, itemsize: s / itemsize
+            "You gave each query head its own keys and values: the group shares one copy.": (
+                _grouped_attention(shared=False)
             ),
-            "That is S·T/(S + T), which holds for 2-byte formats; here itemsize varies.": lambda s, t, dim, itemsize: (
-                s * t / (s + t)
+            "That is S·T/(S + T), for one head in a 2-byte format: here heads share, and itemsize varies.": (
+                lambda s, t, heads, dim, itemsize: s * t / (s + t)
+            ),
+            "You counted the FLOPs of one query head: each of them does both matmuls.": (
+                lambda s, t, heads, dim, itemsize: 4 * s * t / (itemsize * (2 * heads * s + 2 * t))
+            ),
+            "Those are bits: itemsize is in bytes already.": lambda s, t, heads, dim, itemsize: _grouped_attention()(
+                s, t, heads, dim, 8 * itemsize
             ),
         },
-        hint="FLOPs: two matmuls of 2·S·T·dim. Bytes: queries and output have S rows, keys and values T rows.",
+        hint="Per query head: two matmuls of 2·S·T·dim, S queries, S rows of output. Per group: T keys and T values.",
     )
 )
 
 
-def _critical_batch(d: int, f: int, ridge: float, rounded: Callable[[float], float] = math.ceil) -> float:
-    room = d * f - ridge * (d + f)
-    return rounded(ridge * d * f / room) if room > 0 else math.inf
+def _critical_batch(
+    d: int, f: int, ridge: float, weight_bytes: float, rounded: Callable[[float], float] = math.ceil
+) -> float:
+    room = 2 * d * f - 2 * ridge * (d + f)
+    return rounded(ridge * weight_bytes * d * f / room) if room > 0 else math.inf
 
 
-def _half_critical_batch(ridge: float, size: int) -> float:
-    """Where one of the two activations was left out, and the other has rows of `size` numbers."""
-    return math.ceil(ridge * size / (size - ridge)) if size > ridge else math.inf
+def _without_an_activation(ridge: float, weight_bytes: float, size: int) -> float:
+    """Where one of the two activations was left out, and `size` is the width of the other."""
+    return math.ceil(ridge * weight_bytes * size / (2 * size - 2 * ridge)) if size > ridge else math.inf
 
 
 _add(
     Exercise(
         "critical_batch",
-        cases=((4096, 16384, 240.5), (4096, 14336, 295.4), (1024, 768, 153.02), (512, 512, 295.4), (8192, 1024, 206.1)),
+        cases=(
+            (4096, 16384, 240.5, 2),
+            (4096, 14336, 295.4, 1),
+            (1024, 768, 153.02, 0.5),
+            (512, 512, 295.4, 2),
+            (8192, 1024, 206.1, 1),
+        ),
         oracle=_critical_batch,
         mistakes={
-            "That is the approximation B = ridge: it leaves out the bytes of the activations.": lambda d, f, ridge: (
-                math.ceil(ridge)
+            "That is the approximation by the weights alone: the activations have bytes, too.": lambda d, f, ridge, w: (
+                math.ceil(ridge * w / 2)
             ),
-            "You forgot the write: the output has B × F numbers.": lambda d, f, ridge: _half_critical_batch(ridge, d),
-            "You forgot to read the input: it has B × D numbers.": lambda d, f, ridge: _half_critical_batch(ridge, f),
-            "At that batch the layer is still below the ridge: round up.": lambda d, f, ridge: _critical_batch(
-                d, f, ridge, math.floor
+            "You forgot the write: the output has B × F numbers.": lambda d, f, ridge, w: _without_an_activation(
+                ridge, w, f
+            ),  # 2BDF = ridge (2BD + wDF)
+            "You forgot to read the input: it has B × D numbers.": lambda d, f, ridge, w: _without_an_activation(
+                ridge, w, d
             ),
-            "A batch is a whole number: round up.": lambda d, f, ridge: _critical_batch(d, f, ridge, float),
-            "A negative batch says that no batch is large enough: return math.inf then.": lambda d, f, ridge: math.ceil(
-                ridge * d * f / (d * f - ridge * (d + f))
+            "At that batch the layer is still below the ridge: round up.": lambda d, f, ridge, w: _critical_batch(
+                d, f, ridge, w, math.floor
             ),
-            "You took 4 byte per number: bfloat16 has 2.": lambda d, f, ridge: _critical_batch(d, f, 2 * ridge),
+            "A batch is a whole number: round up.": lambda d, f, ridge, w: _critical_batch(d, f, ridge, w, float),
+            "A negative batch says that no batch is large enough: return math.inf then.": lambda d, f, ridge, w: (
+                math.ceil(ridge * w * d * f / (2 * d * f - 2 * ridge * (d + f)))
+            ),
+            "Where no batch is large enough, return math.inf; None stands for an answer that is still missing.": (
+                lambda d, f, ridge, w: _critical_batch(d, f, ridge, w) if d * f > ridge * (d + f) else None
+            ),
+            "You took 2 byte per weight: here it is weight_bytes.": lambda d, f, ridge, w: _critical_batch(
+                d, f, ridge, 2
+            ),
+            "You took weight_bytes for the activations, too: those stay in bfloat16.": lambda d, f, ridge, w: (
+                _critical_batch(d, f, ridge * w / 2, 2)
+            ),
         },
-        hint="Set 2·B·D·F = ridge · 2·(B·D + D·F + B·F) and solve for B. Is what you divide by positive?",
+        hint="Set 2·B·D·F = ridge · (2·B·D + weight_bytes·D·F + 2·B·F), solve for B. Is what you divide by positive?",
     )
 )
 
@@ -911,6 +941,10 @@ def _plain_momentum_step(w: Any, g: Any, m: Any, beta: float, rate: float) -> tu
     return w - rate * m, m
 
 
+def _half_plain_momentum_step(w: Any, m: Any, rate: float) -> tuple[torch.Tensor, torch.Tensor]:
+    return w - rate * m, m
+
+
 _add(
     Exercise(
         "momentum_step",
@@ -922,6 +956,9 @@ _add(
         mistakes={
             "Each multiplication goes to memory and back, in place or not: torch.add(…, alpha=…) does it on the way.": (
                 _plain_momentum_step
+            ),
+            "One multiplication still goes to memory and back: torch.add(…, alpha=…) does both of them on the way.": (
+                lambda w, g, m, beta, rate: _half_plain_momentum_step(w, torch.add(g, m, alpha=beta), rate)
             ),
             "You step along the old momentum: update it first.": lambda w, g, m, beta, rate: (
                 w - rate * m,

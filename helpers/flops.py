@@ -271,11 +271,16 @@ def facts(func: OpOverload) -> Op:
     outs = frozenset(a.name for a in arguments if a.is_out)
     unread = outs | (writes if name in OVERWRITES else set()) | ({"self"} if name in LIKES else set())
     asks = namespace == "prim"  # prim::device and its like are known to Python only and move nothing
+
+    def has(key: str) -> bool:
+        return not asks and torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), key)
+
     return Op(
         func,
-        name if namespace in ("aten", "prims", "profiler") else "",
+        name if namespace in ("aten", "prims", "profiler", "torch_nn") else "",
         full if namespace == "aten" else f"{namespace}.{full}",
-        not asks and torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CompositeImplicitAutograd"),
+        # Where a device has its own kernel (silu_backward on the CPU), that one runs and not the composite.
+        has("CompositeImplicitAutograd") and not any(map(has, ("CPU", "CUDA", "Meta", "CompositeExplicitAutograd"))),
         asks or func.is_view or torch.Tag.inplace_view in func.tags,
         writes,
         outs,

@@ -28,6 +28,7 @@ from helpers.workloads import Workload, workloads
 
 # Square matmuls; the largest that memory and time allow is tried last. Halves of powers of two fit some caches better.
 SIZES = (256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384)
+_FINALISTS = 3
 
 
 def device() -> str:
@@ -74,7 +75,7 @@ class Peak:
     """The best matmul rate that was found, and everything that was run to find it.
 
     flop_per_s: by the fastest sample, since disturbances only ever add time. size: of the n × n matrices. tried: each
-    size with its timing, the best one last, measured twice.
+    size with its timing, in the order in which they ran; the best few run a second time, longer.
     """
 
     flop_per_s: float
@@ -104,8 +105,9 @@ def peak(
     True
 
     Square matrices of growing size with random numbers (zeros would be kinder than real data), the result written into
-    memory that has been touched before; then the best size once more. Sizes stop where half of the free memory or the
-    time would not do. "tfloat32" stands for float32 with the matrix unit's shortcut, which "float32" never takes.
+    memory that has been touched before; then the three best sizes once more, for longer. Sizes stop where half of the
+    free memory or half of the time would not do. "tfloat32" stands for float32 with the matrix unit's shortcut, which
+    "float32" never takes.
     Raises ValueError for a dtype that is not a float, or that this device cannot multiply.
     """
     where = torch.device(where or device())
@@ -113,20 +115,25 @@ def peak(
     real = torch.float32 if label == "tfloat32" else getattr(torch, label, None)
     if not isinstance(real, torch.dtype) or not real.is_floating_point or (label == "tfloat32" and where.type == "cpu"):
         raise ValueError(f"no matmul peak for {label} on {where.type}: give a floating-point dtype such as bfloat16")
-    end, tried = now() + seconds, []
+    start, tried = now(), []
     with _float32_as(label):
         for size in sizes:
             last = tried[-1] if tried else None
             guess = last[1].low * (size / last[0]) ** 3 if last else 0.0  # seconds for one call
-            # A size takes a warm-up and a run; the best one is run again at the end.
-            if last and (now() + 3 * guess > end or 3 * size**2 * real.itemsize > free_memory(where) / 2):
+            # A size takes a warm-up and a run or two. Half of the time is for the finals.
+            if last and (now() + 3 * guess > start + seconds / 2 or _needs(size, real) > free_memory(where) / 2):
                 break
-            tried.append((size, _time(size, label, real, where, seconds / 20)))
-        best = max(tried, key=_rate)
-        again = (best[0], _time(best[0], label, real, where, min(max(end - now(), seconds / 10), seconds / 3)))
-    tried.append(again)
-    size, found = max(best, again, key=_rate)
+            tried.append((size, _time(size, label, real, where, seconds / 40)))
+        finals = sorted(tried, key=_rate, reverse=True)[:_FINALISTS]
+        for waiting, (size, _) in zip(range(len(finals), 0, -1), finals, strict=True):
+            share = max((start + seconds - now()) / waiting, seconds / 40)
+            tried.append((size, _time(size, label, real, where, share)))
+    size, found = max(tried, key=_rate)
     return Peak(_rate((size, found)), label, name(where), size, found, tuple(tried))
+
+
+def _needs(size: int, dtype: torch.dtype) -> int:
+    return 3 * size**2 * max(dtype.itemsize, 4)  # byte; random numbers are made in float32
 
 
 def _rate(run: tuple[int, Timing]) -> float:

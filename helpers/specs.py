@@ -78,7 +78,7 @@ def _named(dtype: object) -> str:
 
 
 @cache
-def specs() -> tuple[Spec, ...]:
+def table() -> tuple[Spec, ...]:
     """All rows of the table, in its order."""
     rows = tomllib.loads(_FILE.read_text(encoding="utf-8"))["accelerator"]
     return tuple(
@@ -108,7 +108,7 @@ def find(device_name: str) -> Spec | None:
     Names are compared whole, upper or lower case: a laptop's RTX 4090 and a slice of an A100 are other devices.
     """
     wanted = " ".join(str(device_name).split()).casefold()
-    for spec in specs():
+    for spec in table():
         if wanted in (name.casefold() for name in (spec.name, *spec.devices)):
             return spec
     return None

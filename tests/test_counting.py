@@ -120,6 +120,9 @@ def test_convolution(groups: int, transposed: bool) -> None:
     assert cost["convolution"] == product + bias
     assert cost["convolution_backward"] == 2 * product + bias - c_out  # input, weight; the bias sums n·H·W numbers
     assert flops(layer, x, exact=True) == product  # the bias is the addition that a product saves
+    x.grad = layer.weight.grad = layer.bias.grad = None
+    exact = by_op(count(lambda: layer(x).backward(torch.ones(n, c_out, out_size, out_size)), exact=True))
+    assert exact["convolution_backward"] == cost["convolution_backward"] - x.numel() - layer.weight.numel()
 
 
 def test_convolution_backward_of_the_first_layer() -> None:
@@ -455,6 +458,8 @@ def test_two_views_of_one_storage_in_one_op() -> None:
     x = randn(10)
     assert moved(lambda: x[:8] + x[2:]) == (10 + 8, 18)
     assert moved(lambda: x[::2] * x[1::2]) == (10 + 5, 15)
+    # The same shapes again, sharing in another way: not the same call.
+    assert moved(lambda: (x[:8] + x[2:], x[:8] + x[:8], x[:8] + randn(8)))[0] == (10 + 8) + (8 + 8) + (8 + 16 + 8)
     a, b = randn(6, 8).chunk(2, dim=1)
     assert moved(torch.add, a, b) == (48 + 24, 72)
     big = torch.empty(2048, 3 * 12288, device="meta")
@@ -498,6 +503,9 @@ def test_indexing_touches_no_more_than_it_returns() -> None:
     table, index = randn(1000, 4), torch.tensor([3, 5, 5])
     assert moved(lambda: F.embedding(index, table)) == (12 + 6 + 12, 30)
     assert moved(lambda: table[index]) == (30, 30)
+    small = randn(2, 4)
+    with torch.no_grad():  # three rows of a table of two: the table, once
+        assert moved(lambda: small[torch.tensor([0, 1, 1])].sum() + small[torch.tensor([1])].sum())[1] == 8 + 6 + 2 + 1
     assert moved(lambda: table.index_copy_(0, index[:2], randn(2, 4)))[0] == 8 + (8 + 4 + 8)
     assert moved(lambda: table.index_put_((index[:2],), torch.zeros(())))[0] == 1 + (1 + 4 + 8)
     assert moved(lambda: table.index_add_(0, index[:2], randn(2, 4)))[0] == 8 + (8 + 4 + 8 + 8)
@@ -589,6 +597,17 @@ def test_results_gradients_buffers_and_random_numbers_are_those_of_the_plain_run
 
     for plain, counted in zip(run(False), run(True), strict=True):
         assert torch.equal(plain, counted)
+
+
+def test_the_kernel_of_the_device_runs_where_there_is_one_beside_a_composite() -> None:
+    # Decomposing silu_backward, as FlopCounterMode does, changes the gradient in the last bit.
+    x = randn(1000, grad=True)
+    gradients = []
+    step = lambda: gradients.append(torch.autograd.grad(F.silu(x).sum(), x)[0])  # noqa: E731
+    step()
+    cost = count(step)
+    assert torch.equal(*gradients)
+    assert by_op(cost)["silu_backward"] > 0
 
 
 def test_no_tensor_is_kept_alive_and_none_dies_early() -> None:

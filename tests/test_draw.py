@@ -37,7 +37,11 @@ FIGURES = {
         crossings=[(200, 100), (100, 100)],
     ),
     "intensity_curves, two ridges": lambda: draw.intensity_curves(
-        {"a": ([1, 10], [1, 10])}, {"low": 2, "high": 8}, "title", "n"
+        {"a": ([1, 10], [1, 10]), "b": ([1, 10], [4, 40])},
+        {"low": 2, "high": 8},
+        "title",
+        "n",
+        crossings=[(2, 2), (2, 8)],
     ),
     "stacked_bars": lambda: draw.stacked_bars({"r": {"p": 2, "q": 4}, "s": {"q": 4}}, "title", "byte"),
     "bars": lambda: draw.bars({"a": 0.4, "b": 6.0}, "title", "MFU", ("limit", 1.0)),
@@ -188,7 +192,7 @@ def test_intensity_curves_have_ridges_crossings_and_sides():
     assert "Line ridge: (0, 100) (1, 100)" in words
     assert "Text: ridge: 100 | a | b | 100 | 200 | compute-bound | memory-bound" in words
     several = draw.summary(FIGURES["intensity_curves, two ridges"]())
-    assert "low: 2 | high: 8" in several and "memory-bound" not in several
+    assert "Text: low: 2 | high: 8 | a | b | 2" in several  # one number for both, and no sides
 
 
 def test_labels_of_lines_that_end_together_are_moved_apart():

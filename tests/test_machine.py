@@ -37,12 +37,12 @@ def run(stopwatch, seconds, sizes=(64, 128, 256, 512)):
     return machine.peak(torch.float32, "cpu", seconds=seconds, sizes=sizes, now=stopwatch.read)
 
 
-def test_the_best_size_wins_and_is_measured_twice(stopwatch):
+def test_the_best_size_wins_and_the_three_best_are_measured_twice(stopwatch):
     found = run(stopwatch, seconds=10)
     assert (found.flop_per_s, found.size, found.dtype) == (pytest.approx(4e9), 128, "float32")
-    assert stopwatch.asked == [64, 128, 256, 512, 128]
+    assert stopwatch.asked == [64, 128, 256, 512, 128, 256, 512]
     assert [size for size, _ in found.tried] == stopwatch.asked
-    assert stopwatch.now < 10
+    assert stopwatch.now == pytest.approx(10, rel=0.2)
 
 
 def test_a_size_that_takes_too_long_is_not_tried(stopwatch):
@@ -61,12 +61,20 @@ def test_one_size_is_always_tried(stopwatch, monkeypatch):
     assert run(stopwatch, seconds=1e-9).size == 64
 
 
-def test_peak_is_near_what_a_plain_loop_gets_for_the_same_size():
-    found = machine.peak(torch.float32, "cpu", seconds=1.0, sizes=(256, 512))
+@pytest.fixture
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)  # several wait for each other, which on a busy machine takes any time
+    yield
+    torch.set_num_threads(before)
+
+
+def test_peak_is_near_what_a_plain_loop_gets_for_the_same_size(one_thread):
+    found = machine.peak(torch.float32, "cpu", seconds=1.0, sizes=(128, 256))
     a = torch.randn(found.size, found.size)
-    best = min(_once(a) for _ in range(30))
-    # Only a wrong count or unit could be this far off; the shared machine makes any closer bound a matter of luck.
-    assert 0.1 < found.flop_per_s * best / (2 * found.size**3) < 10
+    best = min(_once(a) for _ in range(100))
+    # Only a wrong count or unit could be this far off; a closer bound would be a matter of luck.
+    assert 0.2 < found.flop_per_s * best / (2 * found.size**3) < 5
 
 
 def _once(a):

@@ -7,7 +7,7 @@ import torch
 
 from helpers import specs
 
-ROWS = pytest.mark.parametrize("spec", specs.specs(), ids=lambda spec: spec.name)
+ROWS = pytest.mark.parametrize("spec", specs.table(), ids=lambda spec: spec.name)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_an_unknown_device_is_none(device):
 
 
 def test_no_name_belongs_to_two_rows():
-    names = [name.casefold() for spec in specs.specs() for name in {spec.name, *spec.devices}]
+    names = [name.casefold() for spec in specs.table() for name in {spec.name, *spec.devices}]
     assert len(names) == len(set(names))
 
 
@@ -79,7 +79,7 @@ def test_rates_are_clock_times_units_times_flop_per_cycle(spec):
 
 
 def test_most_rows_are_derived_and_a_sparse_rate_would_be_noticed():
-    assert [spec.name for spec in specs.specs() if not spec.derived] == [
+    assert [spec.name for spec in specs.table() if not spec.derived] == [
         "NVIDIA H100 NVL",
         "NVIDIA H200 NVL",
         "NVIDIA B200 (HGX, per GPU)",

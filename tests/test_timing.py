@@ -6,6 +6,7 @@ import statistics
 
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from helpers.timing import Timing, measure
 
@@ -97,10 +98,25 @@ def test_cold_calls_are_timed_one_by_one_after_clearing():
     assert clock.calls == found.runs + 1
 
 
-def test_cold_reads_do_not_come_from_the_cache():
-    x = torch.ones(2**18)  # 1 MiB fits a cache
-    cold, warm = (measure(x.sum, cold=cold, seconds=0.05) for cold in (True, False))
-    assert cold.median > 0 and warm.median > 0 and cold.calls == 1
+class Events(TorchDispatchMode):
+    """A list of what happened: large memory written, or the function called."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen = []
+
+    def __torch_dispatch__(self, op, types, args=(), kwargs=None):
+        if op.overloadpacket is torch.ops.aten.fill_ and args[0].nbytes >= 2**28:
+            self.seen.append("flush")
+        return op(*args, **(kwargs or {}))
+
+
+def test_the_caches_are_written_over_before_each_cold_call_and_outside_its_time():
+    with Events() as events:
+        found = measure(lambda: events.seen.append("call"), cold=True, seconds=0.01)
+    flushes = 1 + torch.accelerator.is_available()
+    assert events.seen == ["call"] + (["flush"] * flushes + ["call"]) * found.runs
+    assert found.median < 1e-3  # writing 256 MiB takes longer
 
 
 @pytest.mark.parametrize("cold", [False, True])
