@@ -9,6 +9,18 @@ from matplotlib.collections import PathCollection, PolyCollection
 from matplotlib.text import Annotation
 
 from helpers import draw, formats
+from helpers.roofline import Roofline
+
+H100, CPU = Roofline(989.5e12, 3.35e12), Roofline(180e9, 40e9)
+A100 = {"40 GB": Roofline(312e12, 1.555e12), "80 GB": Roofline(312e12, 2.039e12)}
+OPS = [
+    draw.Point(name, x, CPU.attainable(x), CPU.attainable(x) * share)
+    for name, x, share in [
+        ("ReLU", 1 / 8, 0.5), ("GELU, fused", 9 / 8, 0.4), ("GELU, eager", 1 / 9, 0.1), ("softmax", 5 / 8, 0.3),
+        ("layer norm", 6 / 8, 0.4), ("dot", 1 / 4, 0.95), ("matrix-vector", 1 / 2, 0.9), ("matmul 64", 10.7, 0.2),
+        ("matmul 256", 42.7, 0.8), ("matmul 1024", 171, 0.97), ("attention", 176, 0.6), ("MLP step", 107, 0.8),
+    ]
+]  # fmt: skip
 
 MATRIX = torch.arange(10, 22).view(3, 4)
 FIGURES = {
@@ -53,6 +65,10 @@ FIGURES = {
     "bars": lambda: draw.bars({"a": 0.4, "b": 6.0}, "title", "MFU", ("limit", 1.0)),
     "bars log": lambda: draw.bars({"a": 1e20, "b": 2e25}, "title", "FLOP", ("line", 1e26), log=True),
     "runs": lambda: draw.runs([0.002, 0.001, 0.004, 0.002], "title"),
+    "roofline": lambda: draw.roofline({"H100": H100}),
+    "roofline of two memories": lambda: draw.roofline(A100, [draw.Point("matmul 512", 170.7, predicted=2.65e14)], "t"),
+    "roofline of many": lambda: draw.roofline({"CPU": CPU}, OPS, "many points", height=4.5),
+    "memory_steps": lambda: draw.memory_steps({2**p: 1e12 / p for p in range(14, 31)}, {"L1": 2**16, "L3": 2**25}),
 }
 
 
@@ -292,3 +308,86 @@ def test_labels_of_lines_that_end_together_are_moved_apart():
     assert a == b == (6, 0)  # beside the end of the line
     places = draw._apart({"a": 2.0, "b": 2.01, "c": 1.0}, 0.2)
     assert places == {"c": 1.0, "a": 2.0, "b": 2.2}
+
+
+def test_a_roof_has_a_slope_to_the_ridge_and_a_flat_part():
+    (ax,) = draw.roofline({"H100": H100}).axes
+    slope, flat = ax.lines
+    (x0, y0), (x1, y1) = slope.get_xydata()
+    assert y0 / x0 == pytest.approx(3.35e12) and (x1, y1) == pytest.approx((H100.ridge, 989.5e12))
+    assert flat.get_xydata()[:, 1] == pytest.approx(989.5e12)
+    assert (slope.get_color(), flat.get_color()) == (draw.BLUE, draw.VERMILLION)
+    assert [text.get_text() for text in ax.texts] == [
+        "memory-bound",
+        "compute-bound",
+        "H100: 990 TFLOP/s",
+        "3.35 TB/s",
+    ]
+
+
+def regions(figure):
+    """Each shaded band: its left and right end, and its hatch."""
+    bands = [patch for patch in figure.axes[0].patches if patch.get_hatch()]
+    return [(*patch.get_bbox().intervalx, patch.get_hatch()) for patch in bands]
+
+
+def test_two_bandwidths_make_three_regions_each_with_a_name_and_a_hatch_of_its_own():
+    figure = draw.roofline(A100, intensities=(1, 10_000))
+    (a, b, first), (c, d, second), (e, f, third) = regions(figure)
+    assert (a, b) == pytest.approx((1, 312 / 2.039)) and (c, d) == pytest.approx((312 / 2.039, 312 / 1.555))
+    assert (e, f) == pytest.approx((312 / 1.555, 10_000))
+    assert len({first, second, third}) == 3
+    names = [text.get_text() for text in figure.axes[0].texts][:3]
+    assert names == ["memory-bound", "in between", "compute-bound"]
+
+
+def test_a_region_out_of_view_is_not_drawn():
+    assert len(regions(draw.roofline({"H100": H100}, intensities=(0.1, 10)))) == 1
+    assert len(regions(draw.roofline({"H100": H100}, intensities=(1000, 10_000)))) == 1
+
+
+def test_predicted_is_open_and_dashed_and_measured_is_filled():
+    (ax,) = draw.roofline({"CPU": CPU}, [draw.Point("op", 0.5, 20e9, 10e9)]).axes
+    predicted, measured = ax.collections
+    assert predicted.get_offsets().tolist() == [[0.5, 20e9]] and measured.get_offsets().tolist() == [[0.5, 10e9]]
+    assert predicted.get_facecolor()[0].tolist() == [1, 1, 1, 1] and predicted.get_linestyle()[0][1] is not None
+    assert tuple(measured.get_facecolor()[0]) == matplotlib.colors.to_rgba(draw.BLUE)
+    texts = [text.get_text() for legend in ax.figure.legends for text in legend.get_texts()]
+    assert texts == ["predicted (open, dashed)", "measured (filled)"]
+
+
+def test_the_roof_of_a_datasheet_is_thin_and_black():
+    measured, promised = ({"H100": H100}, []), ({"H100": H100}, ["H100"])
+    colours = [
+        {line.get_color() for line in draw.roofline(roofs, datasheet=names).axes[0].lines}
+        for roofs, names in (measured, promised)
+    ]
+    assert colours == [{draw.BLUE, draw.VERMILLION}, {draw.BLACK}]
+
+
+@pytest.mark.parametrize("name", [name for name in FIGURES if name.startswith("roofline")])
+def test_no_label_lies_on_another_or_on_a_point(name):
+    figure = FIGURES[name]()
+    draw.png(figure)
+    (ax,) = figure.axes
+    flat = [text for text in ax.texts if not text.get_rotation()]
+    boxes = [text.get_window_extent() for text in flat]
+    for place, box in enumerate(boxes):
+        for other in boxes[place + 1 :]:
+            wide = min(box.x1, other.x1) - max(box.x0, other.x0)
+            high = min(box.y1, other.y1) - max(box.y0, other.y0)
+            assert not (wide > 2 and high > 3), (flat[place].get_text(), name)
+        for marks in ax.collections:
+            for x, y in ax.transData.transform(marks.get_offsets()):
+                assert not (box.x0 + 1 < x < box.x1 - 1 and box.y0 + 1 < y < box.y1 - 1), flat[place].get_text()
+
+
+def test_a_roofline_needs_a_roof():
+    with pytest.raises(ValueError, match="at least one roof"):
+        draw.roofline({})
+
+
+def test_memory_steps_names_each_cache_and_both_ends():
+    (ax,) = FIGURES["memory_steps"]().axes
+    texts = [text.get_text() for text in ax.texts]
+    assert texts == ["L1\n64 KiB", "L3\n32 MiB", "71.4 GB/s", "33.3 GB/s"]

@@ -6,7 +6,7 @@ import random
 import pytest
 import torch
 
-from helpers import explore, formats, storage
+from helpers import draw, explore, formats, storage
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
@@ -242,3 +242,67 @@ def test_strides_takes_its_first_state():
 def test_strides_refuses_a_first_state_that_does_not_fit():
     with pytest.raises(ValueError, match="the last element would be at offset 30"):
         explore.strides((4, 6), (6, 1), 7)
+
+
+@pytest.fixture
+def rooflines():
+    return explore.roofline()
+
+
+def test_the_roofline_starts_with_a_verdict(rooflines):
+    assert rooflines.text.value.startswith("<b>Linear layer: memory-bound, the ridge is at 295 FLOP/B; more bandwidth")
+    assert bytes(rooflines.picture.value).startswith(b"\x89PNG")
+    data, metadata = rooflines._repr_mimebundle_()
+    assert data[WIDGET]["model_id"] == rooflines.model_id
+    assert metadata["image/png"]["alt"] == data["text/plain"].splitlines()[0]
+
+
+def test_a_larger_batch_brings_the_linear_layer_over_the_ridge(rooflines):
+    before = rooflines.picture.value
+    # 2·B·D² / (2·(2·B·D + D²)) for B = 1024, D = 4096 is 683
+    rooflines.batch.value = 1024
+    assert "Linear layer: compute-bound" in rooflines.text.value and "intensity 683 FLOP/B" in rooflines.text.value
+    assert "100.0% of the peak" in rooflines.text.value
+    assert rooflines.picture.value != before
+
+
+@pytest.mark.parametrize("op", ["ReLU", "GELU, fused", "a matrix per example", "decoding attention"])
+def test_no_batch_moves_what_shares_nothing(rooflines, op):
+    rooflines.op.value = op
+    rooflines.batch.value = 65536
+    assert "memory-bound" in rooflines.text.value
+    assert op in draw.summary(rooflines._figure())
+
+
+def test_the_sliders_are_the_machine_and_the_button_leads_back(rooflines):
+    rooflines.peak.value, rooflines.bandwidth.value = 1e15, 1e12
+    assert "the ridge is at 1 kFLOP/B" in rooflines.text.value
+    assert "Line at the start, peak" in draw.summary(rooflines._figure())
+    rooflines.reset.click()
+    assert (rooflines.peak.value, rooflines.bandwidth.value) == (989.5e12, 3.35e12)
+    assert "at the start" not in draw.summary(rooflines._figure())
+
+
+def test_each_end_of_each_slider_can_be_drawn(rooflines):
+    for slider, ends in (
+        (rooflines.peak, (1e10, 1e16)),
+        (rooflines.bandwidth, (1e9, 10**13.5)),
+        (rooflines.batch, (1, 65536)),
+        (rooflines.width, (64, 16384)),
+    ):
+        for end in ends:
+            slider.value = end
+            assert "-bound" in rooflines.text.value
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "words"),
+    [
+        ((0, 1e12), ValueError, "a peak is a finite number"),
+        ((1e12, "fast"), TypeError, "the bandwidth is a number"),
+        ((1e20, 1e12), ValueError, "the sliders go from 10 GFLOP/s to 10 PFLOP/s"),
+    ],
+)
+def test_no_machine_for_the_sliders(arguments, error, words):
+    with pytest.raises(error, match=words):
+        explore.roofline(*arguments)

@@ -16,6 +16,8 @@ LAYERS = {
     "storage": 1,
     "flops": 1,
     "timing": 1,
+    "workloads": 1,
+    "records": 1,
     "exercises": 1,
     "counting": 2,
     "machine": 2,
