@@ -118,10 +118,9 @@ def peak(
     start, tried = now(), []
     with _float32_as(label):
         for size in sizes:
-            last = tried[-1] if tried else None
-            guess = last[1].low * (size / last[0]) ** 3 if last else 0.0  # seconds for one call
+            guess = 2 * size**3 / max(map(_rate, tried)) if tried else 0.0  # seconds for one call
             # A size takes a warm-up and a run or two. Half of the time is for the finals.
-            if last and (now() + 3 * guess > start + seconds / 2 or _needs(size, real) > free_memory(where) / 2):
+            if tried and (now() + 3 * guess > start + seconds / 2 or _needs(size, real) > free_memory(where) / 2):
                 break
             tried.append((size, _time(size, label, real, where, seconds / 40)))
         finals = sorted(tried, key=_rate, reverse=True)[:_FINALISTS]
