@@ -554,7 +554,7 @@ _add(
         "view_or_copy",
         oracle=_kinds(),
         mistakes={
-            "A list as index gathers rows one by one, in any order: no stride describes that, so it copies.": _kinds(2),
+            "A list as index always copies: torch does not look whether a stride could describe these rows.": _kinds(2),
             "That reshape must copy: it merges the dimensions of a transpose, and their strides do not allow it.": (
                 _kinds(4)
             ),
@@ -733,7 +733,11 @@ def _swap_by_list(x: torch.Tensor, i: int, j: int) -> torch.Tensor:
 _add(
     Exercise(
         "swap_rows",
-        cases=((torch.arange(20.0).view(4, 5), 0, 2), (torch.arange(12).view(3, 4), 2, 1)),
+        cases=(
+            (torch.arange(20.0).view(4, 5), 0, 2),
+            (torch.arange(12).view(3, 4), 2, 1),
+            (torch.tensor([[1e9, 1.0], [1.0, 1e9], [2.0, 3.0]]), 0, 1),  # sums and differences of rows would round
+        ),
         oracle=_swapped,
         mistakes={
             "Row i is lost: x[i] is a view, so what you kept changed together with x. Keep a clone of it.": _swap_lost,
@@ -771,6 +775,11 @@ _add(
         mistakes={
             "You put the batch dimensions of both one after the other; they are aligned at the right and shared.": (
                 lambda a, b: (*a[:-2], *b[:-2], a[-2], b[-1])
+            ),
+            "Your batch dimensions are in reverse order: turn them round again.": lambda a, b: (
+                *_matmul_shape(a, b)[-3::-1],
+                a[-2],
+                b[-1],
             ),
             "You took the batch dimensions of the first alone; the second may have more.": lambda a, b: (
                 *a[:-2],
@@ -1023,6 +1032,7 @@ _add(
         "einsum_flop",
         cases=(
             ("i j, j k -> i k", {"i": 3, "j": 5, "k": 7}),
+            ("i j,j k->i k", {"i": 3, "j": 5, "k": 7}),
             (
                 "batch seq hidden, hidden out -> batch seq out",
                 {"batch": 4, "seq": 16, "hidden": 32, "heads": 4, "out": 8},
@@ -1059,7 +1069,7 @@ _add(
 
 
 def _attention(
-    split: str = "heads dim", softmax: int = -1, width: str = "dim"
+    split: str = "heads dim", softmax: int = -1, width: str = "dim", merge: str = "heads dim"
 ) -> Callable[[torch.Tensor, torch.Tensor, torch.Tensor, int], torch.Tensor]:
     def apart(x: torch.Tensor, heads: int) -> torch.Tensor:  # (batch, heads, seq, dim)
         if split == "heads dim":
@@ -1069,7 +1079,8 @@ def _attention(
     def attend(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, heads: int) -> torch.Tensor:
         scale = {"dim": q.shape[-1] // heads, "hidden": q.shape[-1], "none": 1}[width]
         weights = (apart(q, heads) @ apart(k, heads).mT / math.sqrt(scale)).softmax(softmax)
-        return (weights @ apart(v, heads)).transpose(1, 2).flatten(2)
+        result = weights @ apart(v, heads)  # (batch, heads, seq, dim)
+        return result.permute((0, 2, 1, 3) if merge == "heads dim" else (0, 2, 3, 1)).flatten(2)
 
     return attend
 
@@ -1089,6 +1100,9 @@ _add(
         oracle=_attention(),
         mistakes={
             "That is still the attention with both bugs.": _attention("dim heads", -2),
+            "Your brackets agree, but hidden is (heads dim): the head is the slow digit in all of them.": (
+                _attention("dim heads", merge="dim heads")
+            ),
             "The weights of a query still do not add up to 1: the softmax runs over the wrong name.": _attention(
                 softmax=-2
             ),

@@ -85,6 +85,8 @@ def _judge(exercise: Exercise, answers: tuple[Any, ...]) -> Verdict:
     else:
         outcomes = [answers if len(answers) > 1 else answers[0]]
     wanted = _outcomes(exercise, exercise.oracle)
+    if exercise.cases and all(outcome is None for outcome in outcomes):
+        return verdict("not attempted", "not attempted yet: the function returns nothing. Does it end in a return?")
     if all(map(_untouched, outcomes)):
         return verdict("not attempted", _progress(exercise, outcomes[0], wanted[0]) or todo.message)
 
@@ -215,6 +217,8 @@ def _difference(found: Any, right: Any, tolerance: float, tell: bool = True) -> 
         return _number_difference(found, right, tolerance, tell)
     if isinstance(found, torch.dtype):
         found = str(found).removeprefix("torch.")
+    if isinstance(found, str) and isinstance(right, str) and found.strip().casefold() == right.casefold():
+        return None
     if type(found) is not type(right) or found != right:
         return f"expected {right!r}, got {_short(found)}" if tell else f"{_short(found)} is not it"
     return None
@@ -312,7 +316,7 @@ def compare(guess: Any, measured: Any, unit: str = "") -> Comparison:
     guessed, shown = _quantity(guess, unit, digits), _quantity(measured, unit, digits)
     both = [x for x in (guess, measured) if isinstance(x, Real) and not isinstance(x, bool)]
     if len(both) < 2:
-        same = type(guess) is type(measured) and _short(guess) == _short(measured)
+        same = type(guess) is type(measured) and _short(guess).casefold() == _short(measured).casefold()
         verdict = "as predicted" if same else "not as predicted"
         return Comparison(f"You predicted {guessed}; it is {shown}: {verdict}.")
     if guess == measured:
