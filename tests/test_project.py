@@ -44,7 +44,7 @@ def test_the_map_has_a_true_row_for_every_notebook():
     assert [row[1] for row in rows] == [f"notebooks/{path.name}" for path in NOTEBOOKS]
     for (title, _, question, minutes, _), path in zip(rows, NOTEBOOKS, strict=True):
         opening = read(path).cells[0].source
-        assert opening.startswith(f"# {title}:")
+        assert opening.startswith(f"# {title}")
         assert question in opening
         assert f"{minutes} minutes" in opening
 
