@@ -247,7 +247,7 @@ def runs(
     cache = max(caches(where).values(), default=2**26)
     found = []
     for one in work:
-        sets, free = min(4, math.ceil(2 * cache / one.memory)), free_memory(where)
+        sets, free = min(4, math.ceil(4 * cache / one.memory)), free_memory(where)
         if sets * one.memory > free // 2:
             raise ValueError(f"{one.name} takes {units.iec(one.memory)}, too much for {units.iec(free)} of free memory")
         found.append(_in_turns([one.make(where) for _ in range(sets)], seconds / len(work)))
@@ -387,7 +387,9 @@ def record(where: str | torch.device | None = None, *, seconds: float = 40.0, to
     work = [*workloads("float32", 8192), *workloads("bfloat16", 8192)] if gpu else list(workloads("float32"))
     work = [one for one in work if one.memory < free_memory(where) // 2]
     peaks: dict[str, Peak] = {}
-    rounds = 4
+    bandwidths: dict[int, Bandwidth] = {}
+    ops: dict[Workload, Timing] = {}
+    rounds = 6
     for _ in range(rounds):  # in turns, and the best of all: a disturbance hits one of them
         for dtype in _DTYPES[where.type]:
             try:
@@ -395,8 +397,10 @@ def record(where: str | torch.device | None = None, *, seconds: float = 40.0, to
             except ValueError:
                 continue
             peaks[dtype] = max(peaks.get(dtype, new), new, key=lambda found: found.flop_per_s)
-    bandwidths = sweep(where, seconds=seconds / 4, rounds=3 * rounds)
-    ops = dict(zip(work, runs(work, where, seconds=seconds / 4), strict=True))
+        for one in sweep(where, seconds=seconds / 4 / rounds, rounds=1):
+            bandwidths[one.nbytes] = max(bandwidths.get(one.nbytes, one), one, key=lambda found: found.byte_per_s)
+        for op, run in zip(work, runs(work, where, seconds=seconds / 4 / rounds), strict=True):
+            ops[op] = min(ops.get(op, run), run, key=lambda found: found.low)
     joined = link(where)
     return Record(
         method=records.METHOD,
@@ -411,7 +415,7 @@ def record(where: str | torch.device | None = None, *, seconds: float = 40.0, to
         ),
         bandwidths=tuple(
             {"nbytes": x.nbytes, "byte_per_s": x.byte_per_s, "kernel": x.kernel, "spread": x.timing.spread}
-            for x in bandwidths
+            for _, x in sorted(bandwidths.items())
         ),
         link=joined.byte_per_s if joined else None,
         ops=tuple(

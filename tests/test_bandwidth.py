@@ -119,7 +119,7 @@ def test_each_op_is_run_on_sets_of_inputs_that_take_turns(monkeypatch):
 
     monkeypatch.setattr(machine.benchmark, "timer", lambda: Clock.now)
     monkeypatch.setattr(machine, "caches", lambda where: {"L1": 10, "L2": 1000})
-    large, small = machine.runs([work("a", 1.0, 1000), work("b", 2.0, 1)], "cpu", seconds=20)
+    large, small = machine.runs([work("a", 1.0, 2000), work("b", 2.0, 1)], "cpu", seconds=20)
     assert made == ["a"] * 2 + ["b"] * 4
     assert (large.median, large.runs, small.median, small.runs) == (1.0, 11, 2.0, 6)
     monkeypatch.setattr(machine, "free_memory", lambda where: 2000)
