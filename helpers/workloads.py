@@ -64,7 +64,7 @@ def workloads(
     ) -> Workload:
         def make(device: str | torch.device) -> Callable[[], Any]:
             # Random numbers, written: memory that was never touched is no memory yet.
-            inputs = [torch.randn(shape, device=device).to(kind) for shape in shapes]
+            inputs = [torch.rand(shape, device=device).to(kind) for shape in shapes]
             return lambda: run(*inputs)
 
         return Workload(
