@@ -29,7 +29,18 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from helpers import units
-from helpers.flops import EMPTY, GATHERS, SCATTERS, Number, Op, Rules, facts, named_arguments, without_modes
+from helpers.flops import (
+    EMPTY,
+    GATHERS,
+    SCATTERS,
+    Number,
+    Op,
+    Rules,
+    accumulates,
+    facts,
+    named_arguments,
+    without_modes,
+)
 
 _SHOWN = 12  # ops in a printed table
 
@@ -358,7 +369,8 @@ class _Run(TorchDispatchMode):
             whole = [_bytes([place]) for place in places]
             some = sum(whole[i] for i in fresh) if op.name in GATHERS else _scattered(op, named)
             part = {i: some for i, name in enumerate(roles) if name in ("self", "weight") and (some or 0) < whole[i]}
-            reads = [(i, part.get(i)) for i, name in enumerate(roles) if name not in op.unread]
+            unread = op.outs if accumulates(named) else op.unread
+            reads = [(i, part.get(i)) for i, name in enumerate(roles) if name not in unread]
             writes = [(i, part.get(i)) for i, name in enumerate(roles) if name in op.writes]
             writes += [(i, None) for i in fresh]
             nbytes = _moved(reads, places, ids) + _moved(writes, places, ids)

@@ -490,3 +490,52 @@ def _apart(places: dict[str, float], gap: float) -> dict[str, float]:
     for name, place in sorted(places.items(), key=lambda item: item[1]):
         moved[name] = max(place, max(moved.values(), default=-math.inf) + gap)
     return moved
+
+
+# --- counting FLOPs ------------------------------------------------------------------------------------------------
+
+
+@styled
+def bars(
+    sizes: dict[str, float], title: str, xlabel: str, limit: tuple[str, float] | None = None, log: bool = False
+) -> Figure:
+    """A bar per row with its size beside it; `limit` is a name and a place for a line, bars beyond it are hatched."""
+    fig, ax = _canvas((1.2 if limit else 0.95) + 0.34 * len(sizes), title, xlabel)
+    low = min(sizes.values()) / 10 if log else 0.0
+    far = max(*sizes.values(), limit[1] if limit else 0.0)
+    if limit:
+        ax.axvline(limit[1], color=BLACK, linewidth=1, label=limit[0])
+        left = limit[1] > far / 2  # then the name has its room to the left of the line
+        ax.annotate(
+            limit[0], (limit[1], len(sizes) - 0.25), xytext=(-4 if left else 4, 0), textcoords="offset points",
+            fontsize=8, va="center", ha="right" if left else "left",
+        )  # fmt: skip
+    for row, (name, size) in enumerate(sizes.items()):
+        beyond = limit is not None and size > limit[1]
+        look = {"color": "#F6C9A8", "hatch": "///", "edgecolor": VERMILLION} if beyond else {"color": "#BBDDF2"}
+        ax.barh(row, size, label=name, **look)
+        text = ax.annotate(
+            f"{size:.3g}", (size, row), xytext=(5, 0), textcoords="offset points", va="center", weight="bold"
+        )
+        text.set_bbox({"boxstyle": "square,pad=0.1", "facecolor": "white", "linewidth": 0})
+    if log:
+        ax.set_xscale("log", nonpositive="clip")
+    ax.set(xlim=(low, far * 30 if log else far * 1.12), ylim=(len(sizes) - (0.0 if limit else 0.4), -0.6))
+    ax.set_yticks(range(len(sizes)), list(sizes))
+    ax.grid(axis="y", visible=False)
+    return fig
+
+
+@styled
+def runs(seconds: Sequence[float], title: str) -> Figure:
+    """Every single run in its order, with the median and the band that holds the middle half of them."""
+    unit, scale = next((u, s) for u, s in (("s", 1), ("ms", 1e3), ("µs", 1e6)) if max(seconds) * s >= 1 or u == "µs")
+    times = np.asarray(seconds) * scale
+    first, median, third = np.quantile(times, (0.25, 0.5, 0.75))
+    fig, ax = _canvas(2.6, title, "run", f"time / {unit}")
+    ax.axhspan(first, third, color="#BBDDF2", label="middle half")
+    ax.axhline(median, color=BLUE, linewidth=1.2, label="median")
+    ax.plot(range(1, len(times) + 1), times, "o", markersize=3, color=BLACK, label="one run")
+    ax.set(ylim=(0, times.max() * 1.05))
+    fig.legend(loc="outside lower center", ncols=3, fontsize=8)
+    return fig

@@ -37,14 +37,14 @@ def _names(text: str) -> frozenset[str]:
 # ---- The rules, as data. Names are those of aten (and prims) ops, without overload and without the _ of in-place.
 
 ELEMENTARY = _names("""
-    add sub rsub mul div neg reciprocal abs sign sgn signbit floor ceil round trunc fmod remainder maximum minimum
-    clamp_min clamp_max fmax fmin eq ne lt le gt ge isfinite logical_and logical_or logical_xor logical_not
-    bitwise_and bitwise_or bitwise_xor bitwise_not bitwise_left_shift bitwise_right_shift shift_left
-    shift_right_arithmetic __lshift__ __rshift__ gcd lcm nextafter frexp pow sqrt rsqrt cbrt hypot exp exp2 expm1
-    log log2 log10 log1p sin cos tan asin acos atan atan2 angle sinh cosh tanh asinh acosh atanh erf erfc erfinv
-    erf_inv erfcx lgamma digamma polygamma igamma igammac zeta ndtri i0 bessel_i0 bessel_i0e bessel_i1 bessel_i1e
-    bessel_j0 bessel_j1 spherical_bessel_j0 special_ndtri special_zeta special_erfcx special_airy_ai special_i0e
-    special_i1 special_i1e special_bessel_j0 special_bessel_j1 special_bessel_y0 special_bessel_y1
+    relu threshold_backward add sub rsub mul div neg reciprocal abs sign sgn signbit floor ceil round trunc fmod
+    remainder maximum minimum clamp_min clamp_max fmax fmin eq ne lt le gt ge isfinite logical_and logical_or
+    logical_xor logical_not bitwise_and bitwise_or bitwise_xor bitwise_not bitwise_left_shift bitwise_right_shift
+    shift_left shift_right_arithmetic __lshift__ __rshift__ gcd lcm nextafter frexp pow sqrt rsqrt cbrt hypot exp
+    exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan atan2 angle sinh cosh tanh asinh acosh atanh erf erfc
+    erfinv erf_inv erfcx lgamma digamma polygamma igamma igammac zeta ndtri i0 bessel_i0 bessel_i0e bessel_i1
+    bessel_i1e bessel_j0 bessel_j1 spherical_bessel_j0 special_ndtri special_zeta special_erfcx special_airy_ai
+    special_i0e special_i1 special_i1e special_bessel_j0 special_bessel_j1 special_bessel_y0 special_bessel_y1
     special_spherical_bessel_j0 special_modified_bessel_i0 special_modified_bessel_i1 special_modified_bessel_k0
     special_modified_bessel_k1 special_scaled_modified_bessel_k0 special_scaled_modified_bessel_k1
 """)
@@ -55,7 +55,8 @@ COMPLEX = {"add": 2, "sub": 2, "rsub": 2, "neg": 2, "mul": 6, "abs": 4, "sum": 2
 # One operation per element of that argument: values that are combined with what is already in their place.
 ACCUMULATES = {
     **{"index_add": "source", "index_reduce": "source", "scatter_add": "src", "scatter_reduce": "src"},
-    **{"index_put": "values", "_index_put_impl": "values", "_unsafe_index_put": "values"},
+    **{"index_put": "values", "_index_put_impl": "values", "_unsafe_index_put": "values", "put": "source"},
+    "scatter": "index",
     **{f"max_pool{d}d_with_indices_backward": "grad_output" for d in (2, 3)},
     **{f"{kind}_max_pool{d}d_backward": "grad_output" for kind in ("adaptive", "fractional") for d in (2, 3)},
     **{f"{kind}_pad{d}d_backward": "grad_output" for kind in ("reflection", "replication") for d in (1, 2, 3)},
@@ -71,21 +72,22 @@ MOVES = _names("""
     copy clone lift lift_fresh_copy _to_copy _copy_from convert_element_type device_put copy_to cat stack _chunk_cat
     block_diag constant_pad_nd roll flip rev rot90 tril triu tril_indices triu_indices repeat fill zero zeros ones
     full eye zeros_like ones_like full_like new_zeros new_ones new_full scalar_tensor arange iota where masked_fill
-    masked_select masked_scatter gather index _unsafe_index index_select take put embedding scatter index_copy
-    index_fill slice_scatter select_scatter diagonal_scatter as_strided_scatter nonzero nonzero_static im2col
-    pixel_shuffle pixel_unshuffle channel_shuffle complex conj_physical _conj_physical rand randn randint randperm
-    rand_like randn_like randint_like normal uniform bernoulli random exponential cauchy log_normal geometric
+    masked_select masked_scatter gather index _unsafe_index index_select take embedding index_copy index_fill
+    slice_scatter select_scatter diagonal_scatter as_strided_scatter nonzero nonzero_static im2col pixel_shuffle
+    pixel_unshuffle channel_shuffle complex conj_physical _conj_physical rand randn randint randperm rand_like
+    randn_like randint_like normal uniform bernoulli random exponential cauchy log_normal geometric
     _local_scalar_dense item split_with_sizes_copy
 """)
 # Nothing is read or written. (Views are known by their schema and by the storage that they share.)
 EMPTY = _names("""
     empty empty_like empty_strided empty_permuted new_empty new_empty_strided resize resize_as set is_pinned
     _efficientzerotensor _linalg_check_errors is_same_size record_stream _assert_async _assert_scalar
+    _record_function_enter _record_function_enter_new _record_function_exit
 """)
 # In place, without reading what was there.
 OVERWRITES = _names("""
     copy fill zero normal uniform bernoulli random exponential cauchy log_normal geometric index_copy index_fill
-    scatter index_put _index_put_impl
+    scatter put index_put _index_put_impl _unsafe_index_put
 """)
 # Of `self` only the shape is used.
 LIKES = _names("zeros_like ones_like full_like rand_like randn_like randint_like new_zeros new_ones new_full")
@@ -172,9 +174,16 @@ def _scan(rules: "Rules", name: str, named: dict, out: Any) -> Number:
     return rules.price(name, named, out) * (source.numel() - source.numel() // max(length, 1))
 
 
+def accumulates(named: dict[str, Any]) -> bool:
+    """Whether an indexed write is asked to combine what it brings with what is there."""
+    return bool(named.get("accumulate")) or "reduce" in named
+
+
 def _accumulate(rules: "Rules", name: str, named: dict, out: Any) -> Number:
-    moves_only = name in OVERWRITES and not named.get("accumulate", False)
-    return 0 if moves_only else named[ACCUMULATES[name]].numel()
+    if name in OVERWRITES and not accumulates(named):
+        return 0
+    means = _first(out).numel() if named.get("reduce") == "mean" else 0  # one division each
+    return named[ACCUMULATES[name]].numel() + means
 
 
 def _matmul(rules: "Rules", name: str, named: dict, out: Tensor) -> Number:
@@ -261,12 +270,13 @@ def facts(func: OpOverload) -> Op:
     writes = frozenset(a.name for a in arguments if a.alias_info is not None and a.alias_info.is_write)
     outs = frozenset(a.name for a in arguments if a.is_out)
     unread = outs | (writes if name in OVERWRITES else set()) | ({"self"} if name in LIKES else set())
+    asks = namespace == "prim"  # prim::device and its like are known to Python only and move nothing
     return Op(
         func,
-        name if namespace in ("aten", "prims") else "",
+        name if namespace in ("aten", "prims", "profiler") else "",
         full if namespace == "aten" else f"{namespace}.{full}",
-        torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CompositeImplicitAutograd"),
-        func.is_view or torch.Tag.inplace_view in func.tags,
+        not asks and torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CompositeImplicitAutograd"),
+        asks or func.is_view or torch.Tag.inplace_view in func.tags,
         writes,
         outs,
         frozenset(unread),
@@ -398,7 +408,8 @@ class Rules:
         for form in dict.fromkeys((pure, func)):
             if form in decomposition_table:
                 yield lambda args, kwargs, form=form: decomposition_table[form](*args, **kwargs), True
-        if torch._C._dispatch_has_kernel_for_dispatch_key(pure.name(), "CompositeExplicitAutograd"):
+        # PyTorch's own kernels only: one of a user may do more than compute.
+        if name and torch._C._dispatch_has_kernel_for_dispatch_key(pure.name(), "CompositeExplicitAutograd"):
             yield lambda args, kwargs: pure._op_dk(DispatchKey.CompositeExplicitAutograd, *args, **kwargs), False
 
 

@@ -105,7 +105,7 @@ def peak(
     with _float32_as(label):
         for size in sizes:
             last = tried[-1] if tried else None
-            guess = last[1].median * (size / last[0]) ** 3 if last else 0.0  # seconds for one call
+            guess = last[1].low * (size / last[0]) ** 3 if last else 0.0  # seconds for one call
             # A size takes a warm-up and a run; the best one is run again at the end.
             if last and (now() + 3 * guess > end or 3 * size**2 * real.itemsize > free_memory(where) / 2):
                 break

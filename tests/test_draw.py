@@ -28,6 +28,9 @@ FIGURES = {
         {"a": ([1, 10], [1, 10])}, {"low": 2, "high": 8}, "title", "n"
     ),
     "stacked_bars": lambda: draw.stacked_bars({"r": {"p": 2, "q": 4}, "s": {"q": 4}}, "title", "byte"),
+    "bars": lambda: draw.bars({"a": 0.4, "b": 6.0}, "title", "MFU", ("limit", 1.0)),
+    "bars log": lambda: draw.bars({"a": 1e20, "b": 2e25}, "title", "FLOP", ("line", 1e26), log=True),
+    "runs": lambda: draw.runs([0.002, 0.001, 0.004, 0.002], "title"),
 }
 
 
@@ -100,6 +103,24 @@ def test_bits_show_each_digit_in_its_field():
     assert figure.axes[0].get_title(loc="left") == "bfloat16: −2² × 1.25 = −5"
     colours = [patch.get_facecolor() for patch in figure.axes[0].patches]
     assert [colours.count(colour) for colour in dict.fromkeys(colours)] == [1, 8, 7]
+
+
+def test_bars_beyond_the_limit_are_hatched_and_every_size_is_written():
+    axes = FIGURES["bars"]().axes[0]
+    assert [bool(bars[0].get_hatch()) for bars in axes.containers] == [False, True]
+    assert [text.get_text() for text in axes.texts] == ["limit", "0.4", "6"]
+    assert "Bars a: 1e+20\nBars b: 2e+25" in draw.summary(FIGURES["bars log"]())
+    assert "Line limit: (1, 0) (1, 1)\nBars a: 0.4\nBars b: 6" in draw.summary(FIGURES["bars"]())
+
+
+@pytest.mark.parametrize(("scale", "unit"), [(1, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-8, "µs")])
+def test_runs_show_each_run_in_a_fitting_unit(scale, unit):
+    axes = draw.runs([2 * scale, 1.5 * scale, 4 * scale], "title").axes[0]
+    assert axes.get_ylabel() == f"time / {unit}"
+    median, points = axes.lines
+    factor = {"s": 1, "ms": 1e3, "µs": 1e6}[unit] * scale
+    assert points.get_ydata().tolist() == pytest.approx([2 * factor, 1.5 * factor, 4 * factor])
+    assert median.get_ydata()[0] == pytest.approx(2 * factor)
 
 
 @pytest.mark.parametrize("value", [0.0, 1.0, -1.0, 65504.0, 6e-8])

@@ -14,9 +14,9 @@ def stopwatch(monkeypatch):
     """Matmuls that run at a rate by size, and a clock that they move; nothing is multiplied."""
 
     class Stopwatch:
-        now = 0.0
-        rates = {64: 1e9, 128: 4e9, 256: 3e9, 512: 2e9}
-        asked = []
+        def __init__(self):
+            self.now, self.asked = 0.0, []
+            self.rates = {64: 1e9, 128: 4e9, 256: 3e9, 512: 2e9}
 
         def read(self):
             return self.now
@@ -29,7 +29,6 @@ def stopwatch(monkeypatch):
             return Timing(once, once, once, runs)
 
     found = Stopwatch()
-    found.asked = []
     monkeypatch.setattr(machine, "_time", found.time)
     return found
 

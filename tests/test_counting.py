@@ -1,0 +1,836 @@
+"""Counts against closed forms, hand derivations, FlopCounterMode and XLA; and what a count must leave alone."""
+
+import functools
+import gc
+import math
+import subprocess
+import sys
+import weakref
+
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor, nn
+from torch.utils.flop_counter import FlopCounterMode, register_flop_formula
+
+from helpers.counting import Cost, count
+
+side = st.integers(1, 9)
+ITEM = 4  # bytes of a float32
+
+
+def randn(*shape: int, grad: bool = False, device: str = "cpu") -> Tensor:
+    return torch.randn(*shape, device=device, requires_grad=grad)
+
+
+def flops(fn, *args, **kwargs) -> float:
+    cost = count(fn, *args, **kwargs)
+    assert not cost.uncounted
+    return cost.flops
+
+
+def by_op(cost: Cost) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for row in cost.ops:
+        found[row.op] = found.get(row.op, 0) + row.flops
+    return found
+
+
+def their_flops(fn) -> int:
+    with FlopCounterMode(display=False) as mode:
+        fn()
+    return mode.get_total_flops()
+
+
+# ---- Products
+
+
+@settings(deadline=None)
+@given(side, side, side)
+def test_a_product_costs_2mnk_and_exactly_one_addition_less_per_output(m: int, k: int, n: int) -> None:
+    a, b = randn(m, k), randn(k, n)
+    products = additions = 0
+    for _ in range(m * n):
+        products += k
+        additions += k - 1
+    assert flops(torch.matmul, a, b) == 2 * m * n * k
+    assert flops(torch.matmul, a, b, exact=True) == products + additions
+
+
+@settings(deadline=None)
+@given(side, side, side)
+def test_batches_vectors_and_einsum_follow_the_same_law(b: int, m: int, k: int) -> None:
+    assert flops(torch.matmul, randn(b, 1, m, k), randn(3, k, 2)) == 2 * (b * 3) * m * k * 2
+    assert flops(torch.mv, randn(m, k), randn(k)) == 2 * m * k
+    assert flops(torch.dot, randn(k), randn(k)) == 2 * k
+    assert flops(torch.dot, randn(k), randn(k), exact=True) == 2 * k - 1
+    assert flops(torch.einsum, "bmk,bkn->bmn", randn(b, m, k + 1), randn(b, k + 1, 2)) == 2 * b * m * (k + 1) * 2
+    assert flops(torch.addbmm, randn(m, 2), randn(b, m, k), randn(b, k, 2), exact=True) == m * 2 * 2 * b * k
+
+
+@settings(deadline=None)
+@given(side, side, side)
+def test_a_linear_layer_is_a_product_and_a_bias_in_either_spelling(b: int, d: int, k: int) -> None:
+    x, w, bias = randn(b, d), randn(k, d), randn(k)
+    assert flops(F.linear, x, w) == 2 * b * d * k
+    assert flops(F.linear, x, w, bias) == flops(lambda: x @ w.T + bias) == 2 * b * d * k + b * k
+    assert flops(torch.addmm, bias, x, w.T, beta=0) == 2 * b * d * k
+    assert flops(torch.addmm, bias, x, w.T, alpha=3, beta=2) == 2 * b * d * k + 3 * b * k
+
+
+def test_the_backward_costs_twice_the_forward_but_not_for_the_first_layer() -> None:
+    b, d, k = 8, 16, 32
+    x, w1, w2 = randn(b, d), randn(d, d, grad=True), randn(d, k, grad=True)
+
+    def step() -> None:
+        y = x @ w1 @ w2
+        y.backward(torch.ones_like(y))
+
+    forward = 2 * b * d * d + 2 * b * d * k
+    backward = 2 * b * d * d + 2 * (2 * b * d * k)  # no gradient of x
+    assert flops(step) == forward + backward
+    x.requires_grad_()
+    w1.grad = w2.grad = None
+    assert flops(step) == 3 * forward
+
+
+def test_the_lectures_two_layer_net() -> None:
+    b, d = 16384, 1024 // 16  # narrower here; the first weight's gradient costs 2·B·D·D, not 4
+    x, w1, w2 = (t.to("meta") for t in (randn(b, d), randn(d, d), randn(d, 1)))
+    w1.requires_grad_()
+    w2.requires_grad_()
+    cost = count(lambda: (x @ w1 @ w2).backward(torch.ones(b, 1, device="meta")))
+    backward = cost.flops - 2 * b * d * d - 2 * b * d
+    assert backward == 2 * b * d * d + 4 * b * d
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_convolution(groups: int, transposed: bool) -> None:
+    n, c_in, c_out, size, kernel = 2, 4, 6, 9, 3
+    layer = (nn.ConvTranspose2d if transposed else nn.Conv2d)(c_in, c_out, kernel, groups=groups)
+    x = randn(n, c_in, size, size, grad=True)
+    out_size = size + kernel - 1 if transposed else size - kernel + 1
+    positions = size if transposed else out_size
+    product = 2 * n * positions**2 * kernel**2 * c_in * c_out // groups
+    bias = n * c_out * out_size**2
+    cost = by_op(count(lambda: layer(x).backward(torch.ones(n, c_out, out_size, out_size))))
+    assert cost["convolution"] == product + bias
+    assert cost["convolution_backward"] == 2 * product + bias - c_out  # input, weight; the bias sums n·H·W numbers
+    assert flops(layer, x, exact=True) == product  # the bias is the addition that a product saves
+
+
+def test_convolution_backward_of_the_first_layer() -> None:
+    layer, x = nn.Conv2d(3, 4, 3, bias=False), randn(1, 3, 8, 8)
+    cost = by_op(count(lambda: layer(x).sum().backward()))
+    assert cost["convolution"] == cost["convolution_backward"] == 2 * 36 * 9 * 3 * 4
+
+
+# ---- Elementwise, reductions, moves
+
+
+@pytest.mark.parametrize(
+    ("fn", "each"),
+    [
+        (torch.exp, 1), (torch.tanh, 1), (torch.sqrt, 1), (torch.erf, 1), (F.relu, 1), (lambda x: x > 0, 1),
+        (lambda x: 2 * x + 1, 2), (lambda x: x.add_(1), 1), (lambda x: torch.add(x, x, alpha=2), 2),
+        (lambda x: x.clamp(-1, 1), 2), (lambda x: x.clamp(min=0), 1), (torch.sigmoid, 4), (F.silu, 5),
+        (lambda x: torch.addcmul(x, x, x, value=0.5), 3), (lambda x: x.to(torch.int32) // 2, None),
+        (F.gelu, 5), (functools.partial(F.gelu, approximate="tanh"), 9), (F.leaky_relu, 2),
+    ],
+)  # fmt: skip
+def test_elementwise(fn, each: int | None) -> None:
+    x = randn(3, 7)
+    got = flops(fn, x) / x.numel()
+    assert got == each if each else got > 0
+
+
+def test_broadcasting_counts_outputs() -> None:
+    assert flops(torch.add, randn(5, 1), randn(1, 7)) == 35
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [torch.sum, torch.amax, torch.max, torch.argmax, torch.prod, torch.all, lambda x: x.sum((0, 1))],
+)
+def test_a_reduction_to_one_number_costs_one_less_than_the_numbers(fn) -> None:
+    assert flops(fn, randn(6, 7)) == 41
+
+
+def test_reductions_along_a_dimension() -> None:
+    x = randn(6, 7)
+    assert flops(lambda: x.sum(1)) == 6 * 6
+    assert flops(lambda: x.max(0)) == 5 * 7
+    assert flops(lambda: x.mean(1)) == 6 * 7  # a division per row
+    assert flops(lambda: x.var(1)) == 6 * 4 * 7  # mean, subtract, square, mean
+    assert flops(lambda: x.cumsum(1)) == 6 * 6
+    assert flops(lambda: x.norm()) == 42 + 41 + 1
+    assert flops(torch.sum, randn(0, 3)) == 0
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [
+        lambda x: x.clone(), lambda x: x.to(torch.float64), lambda x: x.t().contiguous(), lambda x: torch.cat([x, x]),
+        lambda x: x[x.new_zeros(2, dtype=torch.long)], lambda x: torch.where(x.bool(), x, 0), lambda x: x.tril(),
+        lambda x: x.masked_fill(x.bool(), 0), lambda x: F.pad(x, (1, 1)), torch.rand_like, lambda x: x.normal_(),
+        lambda x: F.embedding(torch.tensor([1, 0]), x), lambda x: x.zero_(), lambda x: x.flip(0),
+    ],
+)  # fmt: skip
+def test_moving_is_free_and_known_to_be(fn) -> None:
+    cost = count(fn, randn(4, 4))
+    assert (cost.flops, cost.uncounted) == (0, {})
+    assert cost.bytes_eager > 0
+
+
+def test_pooling() -> None:
+    x = randn(2, 3, 8, 8, grad=True)
+    outputs = 2 * 3 * 4 * 4
+    assert flops(F.max_pool2d, x, 2) == outputs * 3
+    assert flops(F.avg_pool2d, x, 2) == outputs * 4  # 3 additions and a division
+    assert flops(F.adaptive_avg_pool2d, x, 4) == outputs * 4
+    reads = (3 + 4 + 3) ** 2  # windows of 8 to 3: 0-2, 2-5, 5-7
+    assert flops(F.adaptive_avg_pool2d, x, 3) == 6 * reads
+    assert flops(F.adaptive_max_pool2d, x, 3) == 6 * (reads - 9)
+
+
+def test_scatters_add_what_they_bring() -> None:
+    index, source = torch.tensor([0, 0, 1]), randn(3)
+    assert flops(torch.zeros(4).index_add_, 0, index, source) == 3
+    assert flops(torch.zeros(4).scatter_add_, 0, index, source) == 3
+    assert flops(torch.zeros(4).scatter_, 0, index, source) == 0
+    assert flops(lambda: torch.zeros(4).scatter_(0, index, source, reduce="add")) == 3
+    assert flops(lambda: torch.zeros(4).index_put_((index,), source, accumulate=True)) == 3
+    assert flops(lambda: torch.zeros(4).index_put_((index,), source)) == 0
+    weight, tokens = randn(10, 4, grad=True), torch.tensor([[1, 2, 2]])
+    cost = by_op(count(lambda: F.embedding(tokens, weight).backward(torch.ones(1, 3, 4))))
+    assert cost["embedding"] == 0
+    assert cost["embedding_dense_backward"] >= 3 * 4
+
+
+def test_complex_numbers_count_their_real_operations() -> None:
+    z = torch.ones(4, 5, dtype=torch.complex64)
+    assert flops(torch.add, z, z) == 2 * 20
+    assert flops(torch.mul, z, z) == 6 * 20
+    assert flops(torch.mul, z, 2.0) == 2 * 20
+    assert flops(torch.matmul, z, z.T) == 8 * 4 * 4 * 5
+    assert count(torch.tanh, z).uncounted == {"tanh": 1}
+    assert flops(torch.fft.fft, z[0]) == round(5 * 5 * math.log2(5))
+    assert flops(torch.fft.rfft, randn(3, 64)) == 3 * 2.5 * 64 * 6
+
+
+# ---- Composite functions, counted by hand from their definitions
+
+
+def test_softmax_norms_and_losses() -> None:
+    rows, n = 6, 10
+    x, w, b = randn(rows, n), randn(n), randn(n)
+    # maximum n − 1, subtract n, exp n, sum n − 1, divide n
+    assert flops(F.softmax, x, -1) == rows * (5 * n - 2)
+    # ... log of the sum instead of the division, one more subtraction
+    assert flops(F.log_softmax, x, -1) == rows * (5 * n - 1)
+    # variance 4n (with the mean), eps, rsqrt, subtract n, scale n, weight n, bias n
+    assert flops(F.layer_norm, x, (n,), w, b) == rows * (8 * n + 2)
+    target = torch.arange(rows)
+    loss = by_op(count(F.cross_entropy, x, target))
+    assert loss["_log_softmax"] == rows * (5 * n - 1)
+    assert 0 < loss["nll_loss_forward"] < 10 * rows
+    assert flops(F.mse_loss, x, torch.zeros(rows, n)) == rows * n * 3
+
+
+def test_prices_reach_into_composites_and_replace_them() -> None:
+    x = randn(8)
+    gelu = functools.partial(F.gelu, approximate="tanh")
+    assert flops(gelu, x, prices={"tanh": 12}) == 20 * 8  # 8 elementary operations and a tanh
+    assert flops(gelu, x, prices={"gelu": 14}) == 14 * 8
+    assert flops(torch.exp, x, prices={"exp": 0}) == 0
+    assert flops(torch.sum, x, prices={"sum": 3}) == 3 * 7
+    assert flops(torch.where, x > 0, x, x, prices={"where": 1}) == 8
+    assert flops(torch.Tensor.exp_, x, prices={"exp": 2.5}) == 20
+    assert flops(F.softmax, x, -1, prices={"exp": 10}) == 5 * 8 - 2 + 9 * 8
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("grouped", [False, True])
+def test_fused_attention_counts_its_products_and_its_softmax(causal: bool, grouped: bool) -> None:
+    b, h, t, d = 2, 4, 32, 16
+    q = randn(b, h, t, d, grad=True)
+    k, v = (randn(b, 1 if grouped else h, t, d, grad=True) for _ in range(2))
+
+    def step() -> None:
+        out = F.scaled_dot_product_attention(q, k, v, is_causal=causal, enable_gqa=grouped)
+        out.backward(torch.ones_like(out))
+
+    cost = count(step)
+    assert not cost.uncounted
+    product, scores = 2 * b * h * t * t * d, b * h * t * t
+    forward = next(row.flops for row in cost.ops if row.op == "_scaled_dot_product_flash_attention_for_cpu")
+    backward = next(row.flops for row in cost.ops if row.op.endswith("for_cpu_backward"))
+    # Two products; a causal mask is not discounted. The rest is a softmax, scaling, masking.
+    assert 2 * product + 4 * scores < forward < 2 * product + 12 * scores
+    # Five products, one of them the scores again; scaling, exponential, derivative of the softmax.
+    assert 5 * product + 4 * scores < backward < 5 * product + 8 * scores
+
+
+def test_fused_attention_costs_no_more_than_the_same_in_steps() -> None:
+    q = randn(2, 4, 32, 16)
+    steps = flops(lambda: ((q @ q.mT) * 0.25).softmax(-1) @ q)
+    assert steps == 2 * 2 * 8 * 32 * 32 * 16 + 8 * 32 * (32 + 5 * 32 - 2)
+    assert flops(F.scaled_dot_product_attention, q, q, q) == pytest.approx(steps, rel=0.03)
+    on_meta = flops(F.scaled_dot_product_attention, *[q.to("meta")] * 3)  # there it is not fused
+    assert on_meta == pytest.approx(steps, rel=0.05)
+
+
+def test_recurrent_networks() -> None:
+    t, b, d = 5, 2, 8
+    lstm = nn.LSTM(d, d).requires_grad_(False)
+    products = 2 * t * b * 4 * d * (d + d)
+    assert products < flops(lstm, randn(t, b, d)) < 1.5 * products
+    assert count(nn.GRU(d, d), randn(t, b, d)).uncounted == {}
+
+
+def test_optimizers_count_alike_one_by_one_and_foreach() -> None:
+    def update(foreach: bool) -> float:
+        p = randn(10, 10, grad=True)
+        p.grad = torch.ones_like(p)
+        return flops(torch.optim.AdamW([p], foreach=foreach).step)
+
+    assert update(True) == pytest.approx(update(False), rel=0.01)
+    p = randn(100, grad=True)
+    p.grad = torch.ones_like(p)
+    assert flops(torch.optim.SGD([p], lr=0.1).step) == 2 * 100
+
+
+# ---- Three independent counts
+
+# XLA's HLO cost analysis, `jax.jit(f).lower(*args).cost_analysis()` on the CPU, jax and jaxlib 0.10.2, taken on
+# 2026-11-21: "flops" plus "transcendentals" (XLA keeps exp, tanh, rsqrt, log apart), for float32 of these shapes.
+X = (64, 32)
+XLA = [
+    ("matmul", torch.matmul, (X, (32, 128)), 524288),
+    ("matmul, batched", torch.matmul, ((8, *X), (32, 128)), 4194304),
+    ("bmm", torch.bmm, ((8, *X), (8, 32, 128)), 4194304),
+    ("matrix-vector", torch.mv, (X, (32,)), 4096),
+    ("dot", torch.dot, ((1024,), (1024,)), 2048),
+    ("linear with bias", F.linear, (X, (128, 32), (128,)), 532480),
+    ("add", torch.add, (X, X), 2048),
+    ("relu", torch.relu, (X,), 2048),
+    ("sigmoid", torch.sigmoid, (X,), 6144 + 2048),
+    ("gelu, tanh", functools.partial(F.gelu, approximate="tanh"), (X,), 16384 + 2048),
+    ("sum", lambda x: x.sum(-1), (X,), 1984),
+    ("max", lambda x: x.amax(-1), (X,), 1984),
+    ("conv 3x3, valid", F.conv2d, ((2, 3, 16, 16), (8, 3, 3, 3)), 169344),
+    ("average pool", lambda x: F.avg_pool2d(x, 2), ((2, 3, 16, 16),), 1536),
+    ("max pool", lambda x: F.max_pool2d(x, 2), ((2, 3, 16, 16),), 1152),
+    ("MLP with sum", lambda x, v, w: ((x @ v).relu() @ w).sum(), (X, (32, 128), (128, 16)), 795647),
+]
+
+
+@pytest.mark.parametrize(("fn", "shapes", "theirs"), [row[1:] for row in XLA], ids=[row[0] for row in XLA])
+def test_xla_agrees(fn, shapes: tuple, theirs: int) -> None:
+    assert flops(fn, *(randn(*shape) for shape in shapes)) == theirs
+
+
+def test_where_xla_differs_and_why() -> None:
+    x = randn(*X)
+    # jax guards the maximum against −inf: one more comparison per row.
+    assert flops(F.softmax, x, -1) == 8128 + 2048 - 64
+    # The layer norm as jax code subtracts the mean once; PyTorch's decomposition once for the variance and once more.
+    assert flops(F.layer_norm, x, (32,), randn(32), randn(32)) == 14400 + 64 + 64 * 32
+    # XLA leaves padding out.
+    same = 2 * 8 * 16 * 16 * 27 * 2
+    assert flops(F.conv2d, randn(2, 3, 16, 16), randn(8, 3, 3, 3), padding=1) == same > 203136
+    # XLA expands erf into its polynomial, 66 operations an element; here erf is one function with a price.
+    assert flops(F.gelu, x, prices={"erf": 63}) == pytest.approx(135168 + 2048, rel=0.01)
+    # Gradients: the products are the same; jax masks the ReLU's gradient in more steps.
+    w1, w2 = randn(32, 128, grad=True), randn(128, 16, grad=True)
+    assert flops(lambda: ((x @ w1).relu() @ w2).sum().backward()) == 1893375 - 5 * 64 * 128
+
+
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+def test_flop_counter_mode_agrees_on_the_products(device: str) -> None:
+    x = randn(2, 3, 8, 8, device=device)
+    model = nn.Sequential(
+        nn.Conv2d(3, 6, 3, bias=False), nn.Flatten(), nn.Linear(216, 32, bias=False), nn.Linear(32, 4, bias=False)
+    ).to(device)
+
+    def step() -> None:
+        out = model(x)
+        out.backward(torch.ones_like(out))
+
+    assert flops(step) == their_flops(step)
+
+
+def test_what_flop_counter_mode_misses() -> None:
+    x, v, q = randn(64, 64), randn(64), randn(1, 1, 64, 64)
+    layer = nn.Linear(64, 64)
+    for fn in (
+        lambda: x.exp(), lambda: v @ v, lambda: x @ v, lambda: x.softmax(-1), lambda: F.layer_norm(x, (64,)),
+        lambda: F.scaled_dot_product_attention(q, q, q),
+    ):  # fmt: skip
+        assert their_flops(fn) == 0 < flops(fn)
+    assert flops(layer, x) - their_flops(lambda: layer(x)) == 64 * 64  # the bias
+
+
+def test_flop_counter_mode_overcounts_the_weight_gradient_of_a_grouped_convolution() -> None:
+    layer, x = nn.Conv2d(4, 4, 3, groups=4, bias=False), randn(1, 4, 5, 5)
+    once = 2 * 3 * 3 * 9 * 4
+    assert flops(layer, x) == their_flops(lambda: layer(x)) == once
+    step = lambda: layer(x).backward(torch.ones(1, 4, 3, 3))  # noqa: E731
+    assert flops(step) == 2 * once
+    assert their_flops(step) == once + 4 * once
+
+
+class Decoder(nn.Module):
+    """One pre-norm transformer layer without biases."""
+
+    def __init__(self, d: int, heads: int) -> None:
+        super().__init__()
+        self.heads, self.norms = heads, nn.ModuleList(nn.LayerNorm(d) for _ in range(2))
+        self.qkv, self.proj = nn.Linear(d, 3 * d, bias=False), nn.Linear(d, d, bias=False)
+        self.up, self.down = nn.Linear(d, 4 * d, bias=False), nn.Linear(4 * d, d, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        b, t, d = x.shape
+        q, k, v = self.qkv(self.norms[0](x)).view(b, t, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+        scores = (q @ k.mT).softmax(-1)
+        x = x + self.proj((scores @ v).transpose(1, 2).reshape(b, t, d))
+        return x + self.down(F.gelu(self.up(self.norms[1](x))))
+
+
+def test_a_transformer_layer_against_closed_form_and_flop_counter_mode() -> None:
+    b, t, d, h = 2, 16, 32, 4
+    layer, x = Decoder(d, h), randn(b, t, d)
+    products = 2 * b * t * 12 * d * d + 4 * b * t * t * d
+    rest = (
+        2 * b * t * (8 * d + 2)  # norms
+        + b * h * t * (5 * t - 2)  # softmax
+        + b * t * 4 * d * 5  # GELU
+        + 2 * b * t * d  # residuals
+    )
+    assert their_flops(lambda: layer(x)) == products
+    assert flops(layer, x) == products + rest
+
+
+# ---- Bytes
+
+
+def moved(fn, *args) -> tuple[int, int]:
+    cost = count(fn, *args)
+    return cost.bytes_eager / ITEM, cost.bytes_ideal / ITEM
+
+
+def test_an_op_reads_its_inputs_and_writes_its_outputs_once() -> None:
+    x, y = randn(8, 4), randn(8, 4)
+    assert moved(torch.add, x, y) == (96, 96)
+    assert moved(torch.add, x, x) == (64, 64)
+    assert moved(torch.matmul, x, y.T) == (128, 128)
+    assert moved(lambda: x.sum()) == (33, 33)
+    assert moved(F.softmax, x, -1) == (64, 64)  # one kernel, whatever its arithmetic
+    assert moved(lambda: x.bool()) == (32 + 8, 32 + 8)
+
+
+def test_views_move_nothing() -> None:
+    x = randn(4, 6)
+    assert count(lambda: x.t()[1:]) == Cost()
+    assert count(lambda: x.view(24)[None, ::2].unflatten(1, (3, 4)).movedim(0, 1).detach()) == Cost()
+    assert moved(lambda: x.t().reshape(4, 6)) == (48, 48)  # this one is a copy
+
+
+def test_a_view_counts_what_it_touches() -> None:
+    x = randn(10, 10)
+    assert moved(lambda: x[:, :3].clone()) == (60, 60)
+    assert moved(lambda: x[2:4] + 1) == (40, 40)
+    assert moved(lambda: randn(7).expand(5, 7) + 1)[0] == 7 + 7 + 35  # randn writes, the sum reads 7
+    assert moved(lambda: x[:1, :1].expand(4, 4) * 2) == (17, 17)
+    assert moved(lambda: x.as_strided((9, 2), (1, 1)) + 0) == (10 + 18, 28)  # windows of 2 over 10 numbers
+    assert moved(lambda: x.view(100).unfold(0, 4, 2) + 0) == (100 + 49 * 4, 296)
+    image = x[None, None]
+    assert moved(lambda: image.unfold(2, 3, 1).unfold(3, 3, 1) + 0) == (100 + 64 * 9, 676)
+
+
+def test_two_views_of_one_storage_in_one_op() -> None:
+    x = randn(10)
+    assert moved(lambda: x[:8] + x[2:]) == (10 + 8, 18)
+    assert moved(lambda: x[::2] * x[1::2]) == (10 + 5, 15)
+    a, b = randn(6, 8).chunk(2, dim=1)
+    assert moved(torch.add, a, b) == (48 + 24, 72)
+    big = torch.empty(2048, 3 * 12288, device="meta")
+    q, k, v = big.chunk(3, dim=1)
+    assert moved(lambda: torch.stack([q, k, v])) == (2 * big.numel(), 2 * big.numel())
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.data())
+def test_touched_bytes_against_a_set_of_addresses(data: st.DataObject) -> None:
+    def view() -> tuple[list[int], list[int], int]:
+        dims = data.draw(st.integers(0, 3))
+        shape = data.draw(st.lists(st.integers(0, 4), min_size=dims, max_size=dims))
+        stride = data.draw(st.lists(st.integers(0, 9), min_size=dims, max_size=dims))
+        return shape, stride, data.draw(st.integers(0, 5))
+
+    base, views = randn(100), [view() for _ in range(data.draw(st.integers(1, 3)))]
+    addresses = torch.arange(100)
+    expected = {i for v in views for i in addresses.as_strided(*v).flatten().tolist()}
+    tensors = [base.as_strided(*v) for v in views]
+    outputs = sum(t.numel() for t in tensors)
+    assert count(lambda: torch.cat([t.flatten() for t in tensors])).bytes_ideal / ITEM == len(expected) + outputs
+    meta = torch.empty(100, device="meta")
+    both = count(lambda: [meta.as_strided(*v) + 1 for v in views])
+    assert both.bytes_ideal / ITEM == len(expected) + outputs
+
+
+def test_in_place_reads_and_writes() -> None:
+    x, y = randn(8), randn(8)
+    assert moved(lambda: x.add_(1)) == (16, 16)
+    assert moved(lambda: x.add_(y)) == (24, 24)
+    assert moved(lambda: x.zero_()) == (8, 8)
+    assert moved(lambda: x.copy_(y)) == (16, 16)
+    assert moved(lambda: x.uniform_()) == (8, 8)
+    assert moved(lambda: torch.add(x, y, out=x)) == (24, 24)
+    assert moved(lambda: torch.exp(y, out=x)) == (16, 16)
+    assert moved(lambda: x[:4].mul_(2)) == (8, 8)
+
+
+def test_indexing_touches_no_more_than_it_returns() -> None:
+    table, index = randn(1000, 4), torch.tensor([3, 5, 5])
+    assert moved(lambda: F.embedding(index, table)) == (12 + 6 + 12, 30)
+    assert moved(lambda: table[index]) == (30, 30)
+    assert moved(lambda: table.index_copy_(0, index[:2], randn(2, 4)))[0] == 8 + (8 + 4 + 8)
+    assert moved(lambda: table.index_put_((index[:2],), torch.zeros(())))[0] == 1 + (1 + 4 + 8)
+    assert moved(lambda: table.index_add_(0, index[:2], randn(2, 4)))[0] == 8 + (8 + 4 + 8 + 8)
+
+
+def test_ideal_bytes_are_inputs_read_and_outputs_that_remain() -> None:
+    x, w = randn(8, 4), randn(4, 4)
+    assert moved(lambda: (x.exp() + 1).tanh()) == (6 * 32, 64)  # six passes against two
+    assert moved(lambda: (x @ w) @ w) == (2 * (32 + 16 + 32), 32 + 16 + 32)
+    assert moved(lambda: (x.exp(), None)[1]) == (64, 32)  # nothing remains
+    assert moved(lambda: (x.exp(), x.sin())) == (128, 96)
+    assert moved(lambda: torch.zeros(5)) == (5, 5)
+    assert moved(lambda: torch.empty(5)) == (0, 0)
+    kept = []
+    assert moved(lambda: kept.append(x + 1)) == (64, 64)  # not returned, and yet it remains
+    assert moved(lambda: x.zero_() + 1) == (32 + 64, 64)  # what is overwritten first is not read from outside
+
+
+def test_ideal_bytes_of_a_training_step_are_weights_inputs_and_gradients() -> None:
+    x, w = randn(8, 4), randn(4, 4, grad=True)
+    assert count(lambda: (x @ w).tanh().sum().backward()).bytes_ideal / ITEM == 32 + 16 + 16
+    with torch.no_grad():
+        assert count(lambda: (x @ w).tanh().exp()).bytes_ideal / ITEM == 32 + 16 + 32
+    # Without it the graph keeps what the backward pass will need: the results of tanh and exp.
+    w.grad = None
+    assert count(lambda: (x @ w).tanh().exp()).bytes_ideal / ITEM == 32 + 16 + 32 + 32
+
+
+def test_an_address_used_again_is_not_taken_for_the_old_tensor() -> None:
+    def reuse() -> Tensor:
+        total = torch.zeros(1000)
+        for _ in range(50):  # the temporaries take turns at one or two addresses
+            external = torch.frombuffer(bytearray(4000), dtype=torch.float32)
+            total += external.exp().sin()
+            del external
+        return total
+
+    # Each of the 50 buffers is another input of 1000 numbers, one result remains.
+    assert count(reuse).bytes_ideal / ITEM == 50 * 1000 + 1000
+
+
+def test_cyclic_garbage_does_not_remain() -> None:
+    x = randn(100)
+
+    def cycle() -> Tensor:
+        box: list = [x.exp()]
+        box.append(box)
+        return x + 1
+
+    gc.disable()
+    try:
+        assert moved(cycle)[1] == 200
+    finally:
+        gc.enable()
+
+
+def test_fusing_a_gelu_written_out() -> None:
+    x = randn(1000)
+    with torch.no_grad():
+        eager = count(lambda: 0.5 * x * (1 + torch.tanh(0.79788456 * (x + 0.044715 * x * x * x))))
+        fused = count(lambda: F.gelu(x, approximate="tanh"))
+    assert eager.flops == fused.flops == 9000
+    assert eager.bytes_ideal == fused.bytes_ideal == fused.bytes_eager == 8000
+    assert eager.bytes_eager == (5 * 2 + 4 * 3) * 4000  # five ops of one tensor, four of two
+
+
+# ---- What a count must leave alone
+
+
+def network() -> tuple[nn.Module, Tensor]:
+    torch.manual_seed(1)
+    model = nn.Sequential(nn.Linear(6, 8), nn.BatchNorm1d(8), nn.GELU(), nn.Dropout(0.5), nn.Linear(8, 3))
+    return model, torch.randn(5, 6)
+
+
+def test_results_gradients_buffers_and_random_numbers_are_those_of_the_plain_run() -> None:
+    def run(counted: bool) -> list[Tensor]:
+        model, x = network()
+        results = []
+
+        def step() -> Tensor:
+            loss = model(x).square().sum()
+            loss.backward()
+            results.append(loss.detach())
+            return loss
+
+        count(step) if counted else step()
+        return [*results, *(p.grad for p in model.parameters()), *model.buffers(), torch.get_rng_state()]
+
+    for plain, counted in zip(run(False), run(True), strict=True):
+        assert torch.equal(plain, counted)
+
+
+def test_no_tensor_is_kept_alive_and_none_dies_early() -> None:
+    model, x = network()
+    seen: list[weakref.ref] = []
+    alive: list[int] = []
+
+    def step() -> Tensor:
+        for _ in range(20):
+            y = model(x)
+            seen.append(weakref.ref(y.untyped_storage()))
+            alive.append(sum(ref() is not None for ref in seen))
+        y.sum().backward()
+        return y
+
+    cost = count(step)
+    assert max(alive) <= 2  # as in a plain loop: the one before goes when its name is taken
+    gc.collect()
+    assert [ref for ref in seen if ref() is not None] == []
+    assert not any(isinstance(o, Tensor) for o in gc.get_referents(cost, *cost.ops))
+
+
+def test_the_record_of_storages_stays_small() -> None:
+    from helpers import counting
+
+    runs: list[counting._Run] = []
+    original = counting._Run.__init__
+
+    def spy(self, rules) -> None:
+        original(self, rules)
+        runs.append(self)
+
+    x = randn(10)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(counting._Run, "__init__", spy)
+        count(lambda: [x.mul(i / 7919).sum().item() for i in range(3000)] and None)
+    assert len(runs[0].storages) < 2000
+    assert len(runs[0].memo) < 10  # a factor that changes every time is one entry
+
+
+def test_exceptions_come_through_and_leave_no_mode_behind() -> None:
+    class Mine(Exception):
+        pass
+
+    def fails() -> None:
+        torch.ones(2) + 1
+        raise Mine("untouched")
+
+    with pytest.raises(Mine, match=r"^untouched$"):
+        count(fails)
+    with pytest.raises(RuntimeError, match="mat1 and mat2 shapes cannot be multiplied"):
+        count(torch.mm, randn(2, 3), randn(2, 3))
+    assert torch.utils._python_dispatch._len_torch_dispatch_stack() == 0
+
+
+@pytest.mark.parametrize("result", [None, 3, "text", {"a": [torch.ones(2)]}, object(), (torch.ones(1), None)])
+def test_the_result_may_be_anything(result: object) -> None:
+    assert count(lambda: result) == Cost()
+
+
+def test_keyword_arguments_reach_the_function() -> None:
+    assert flops(torch.sum, randn(2, 3), dim=1) == 4
+
+
+def test_meta_allocates_nothing_and_counts_the_same() -> None:
+    def run(device: str) -> Cost:
+        model = nn.TransformerEncoderLayer(32, 4, 64, dropout=0.0, batch_first=True, device=device)
+        x = randn(2, 8, 32, device=device)
+        return count(lambda: F.gelu(model.norm1(model.linear2(F.relu(model.linear1(x))))).sum().backward())
+
+    cpu, meta = run("cpu"), run("meta")
+    assert (cpu.flops, cpu.bytes_eager, cpu.bytes_ideal) == (meta.flops, meta.bytes_eager, meta.bytes_ideal)
+    huge = torch.empty(1 << 20, 1 << 20, device="meta")  # 4 TiB
+    assert count(torch.matmul, huge, huge).flops == 2 << 60
+    assert count(lambda: (huge.exp() + huge.T).softmax(-1)).bytes_ideal == 2 * 4 << 40
+
+
+def test_ops_that_arrive_whole_in_inference_mode_are_unfolded() -> None:
+    x, w = randn(4, 8), randn(3, 8)
+    with torch.inference_mode():
+        assert [row.op for row in count(F.linear, x, w).ops] == ["mm"]
+
+
+def test_checkpointing_counts_the_second_forward() -> None:
+    x = randn(10, grad=True)
+    again = torch.utils.checkpoint.checkpoint
+    plain = by_op(count(lambda: x.exp().sin().sum().backward()))
+    rerun = by_op(count(lambda: again(lambda y: y.exp().sin(), x, use_reentrant=False).sum().backward()))
+    assert (plain["exp"], rerun["exp"]) == (10, 20)
+
+
+def test_a_count_in_a_count_sees_its_own_and_disturbs_nothing() -> None:
+    x = randn(3, 3)
+    inner: list[Cost] = []
+    outer = count(lambda: (inner.append(count(F.softmax, x, -1)), x.exp())[1])
+    alone = count(F.softmax, x, -1)
+    assert inner[0].flops == alone.flops
+    assert outer.flops == alone.flops + 9
+
+
+def test_beside_flop_counter_mode() -> None:
+    x = randn(3, 3)
+    with FlopCounterMode(display=False) as theirs:
+        assert count(lambda: (x @ x).softmax(-1)).flops == 54 + 3 * 13
+    assert theirs.get_total_flops() == 54
+
+
+def test_tensor_subclasses_unfold_into_plain_ops() -> None:
+    from torch.testing._internal.two_tensor import TwoTensor
+
+    x = TwoTensor(randn(4, 4), randn(4, 4))
+    cost = count(lambda: x @ x)
+    assert cost.flops == 2 * 2 * 4**3
+    assert not cost.uncounted
+
+
+def test_a_fake_tensor_run() -> None:
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    with FakeTensorMode():
+        x = torch.randn(4, 4)
+        assert flops(lambda: (x @ x).softmax(-1)) == 128 + 4 * 18
+
+
+def test_sparse_tensors_are_listed_not_counted() -> None:
+    x = torch.eye(4).to_sparse()
+    cost = count(torch.sparse.mm, x, randn(4, 4))
+    assert sum(cost.uncounted.values()) >= 1
+
+
+def test_an_op_of_your_own_is_listed_until_its_formula_is_registered() -> None:
+    @torch.library.custom_op("course::triple", mutates_args=())
+    def triple(x: Tensor) -> Tensor:
+        return 3 * x
+
+    x = randn(5)
+    cost = count(triple, x)
+    assert (cost.flops, cost.uncounted) == (0, {"course.triple": 1})
+    assert cost.bytes_eager == 40
+    assert repr(cost).splitlines()[-1] == "not counted: course.triple × 1"
+    register_flop_formula(torch.ops.course.triple)(lambda shape, out_shape=None: math.prod(shape))
+    assert flops(triple, x) == 5
+
+
+def test_counting_does_not_wait_for_the_compiler_to_load() -> None:
+    code = "import sys, torch; from helpers.counting import count; x = torch.ones(3, 3)\n"
+    code += "assert count(lambda: (x @ x + 1).relu_().sum()); assert 'torch._dynamo' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_cuda_counts_what_the_cpu_counts() -> None:
+    def run(device: str) -> Cost:
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.Linear(64, 128), nn.GELU(), nn.LayerNorm(128), nn.Linear(128, 8)).to(device)
+        x = randn(16, 64, device=device)
+        return count(lambda: model(x).softmax(-1).square().sum().backward())
+
+    cpu, cuda = run("cpu"), run("cuda")
+    assert not cuda.uncounted
+    assert (cpu.flops, cpu.bytes_ideal) == (cuda.flops, cuda.bytes_ideal)
+
+
+# ---- Asking wrongly, and printing
+
+
+def test_bad_questions() -> None:
+    x = randn(2, 2)
+    with pytest.raises(TypeError, match=r"as in count\(torch.matmul, a, b\); got a Tensor"):
+        count(x @ x)
+    with pytest.raises(ValueError, match="prices names 'tan_h', which is no op"):
+        count(torch.tanh, x, prices={"tan_h": 12})
+    for price in ("12", -1, math.nan, True):
+        with pytest.raises(ValueError, match="the price of 'tanh' is a number of FLOPs per element"):
+            count(torch.tanh, x, prices={"tanh": price})
+
+
+def test_costs_add() -> None:
+    a, b = randn(4, 4), torch.tensor([3, 1, 2])
+    one, two = count(torch.matmul, a, a), count(torch.sort, b)
+    both = one + two
+    assert (both.flops, both.bytes_eager) == (one.flops, one.bytes_eager + two.bytes_eager)
+    assert both.uncounted == {"sort": 1}
+    assert sum([one, one]) == one + one
+    assert [(row.op, row.calls, row.flops) for row in (one + one).ops] == [("mm", 2, 256)]
+    with pytest.raises(TypeError):
+        one + 1
+
+
+def test_rows_keep_op_shapes_and_dtype() -> None:
+    x = torch.ones(4, 8, dtype=torch.bfloat16)
+    cost = count(lambda: [x @ x.T, x @ x.T, x.T @ x])
+    rows = [(row.op, row.shapes, row.dtype, row.calls, row.flops, row.bytes) for row in cost.ops]
+    assert rows == [
+        ("mm", ((4, 8), (8, 4)), "bfloat16", 2, 2 * 256, 2 * (64 + 32)),
+        ("mm", ((8, 4), (4, 8)), "bfloat16", 1, 512, 64 + 128),
+    ]
+    assert sum(row.flops for row in cost.ops) == cost.flops
+    assert sum(row.bytes for row in cost.ops) == cost.bytes_eager
+
+
+def test_intensity() -> None:
+    cost = count(torch.relu, torch.ones(1000, dtype=torch.bfloat16))
+    assert cost.intensity == cost.intensity_eager == 1 / 4
+    assert math.isnan(Cost().intensity)
+
+
+def test_a_cost_prints_as_a_table_by_op() -> None:
+    a = randn(8, 8)
+    cost = count(lambda: (a @ a).exp().sort())
+    assert (
+        repr(cost)
+        == """\
+op     calls  FLOPs         bytes
+-----  -----  ------------  -------
+mm     1      1.02 kFLOP    512 B
+exp    1      64 FLOP       512 B
+sort   1      ≥ 0 FLOP      1.02 kB
+total  3      ≥ 1.09 kFLOP  2.05 kB
+at least 1.09 kFLOP
+op by op 2.05 kB, 0.531 FLOP/B
+ideally 1.02 kB, 1.06 FLOP/B
+not counted: sort × 1"""
+    )
+    html = cost._repr_html_()
+    assert html.startswith("<table>")
+    assert "<td>mm</td><td>1</td><td>1.02 kFLOP</td>" in html
+    assert html.endswith("<p>at least 1.09 kFLOP<br>op by op 2.05 kB, 0.531 FLOP/B<br>ideally 1.02 kB, 1.06 FLOP/B"
+                         "<br>not counted: sort × 1</p>")  # fmt: skip
+    assert repr(Cost()).startswith("0 FLOP")
+
+
+def test_a_long_table_is_cut_and_deterministic() -> None:
+    model, x = Decoder(32, 4), randn(2, 16, 32)
+
+    def step() -> None:
+        model(x).square().mean().backward()
+
+    first = count(step)
+    model.zero_grad()
+    assert repr(count(step)) == repr(first)
+    text = repr(first)
+    assert " more " in text
+    assert len(text) < 2000
+    assert len(text.splitlines()) <= 12 + 6 + 1
