@@ -7,7 +7,7 @@ import functools
 import io
 import itertools
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,13 +20,16 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
-from matplotlib.ticker import EngFormatter, FuncFormatter, ScalarFormatter
+from matplotlib.text import Text
+from matplotlib.ticker import EngFormatter, FuncFormatter, LogLocator, NullLocator, ScalarFormatter, StrMethodFormatter
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from helpers import formats, units
 from helpers.formats import FloatFormat
+from helpers.roofline import Roofline
 
 _FILE = Path(__file__).with_name("course.mplstyle")
 # Parsed once: a widget redraws often. The backend is no matter of style, and resetting it would load pyplot.
@@ -85,14 +88,20 @@ def bundle(figure: Figure, alt: str) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 @styled
-def png(figure: Figure, description: str | None = None) -> bytes:
-    """The figure as PNG bytes, the same bytes for the same figure; a description goes into the file's metadata."""
+def png(figure: Figure, description: str | None = None, *, quick: bool = False) -> bytes:
+    """The figure as PNG bytes, the same bytes for the same figure; a description goes into the file's metadata.
+
+    `quick` is for widgets: sooner done, and some times larger.
+    """
     figure.canvas.draw()
     picture = Image.fromarray(np.asarray(figure.canvas.buffer_rgba())).convert("RGB")
     words = PngInfo()
     if description:
         words.add_itxt("Description", description)
     buffer = io.BytesIO()
+    if quick:
+        picture.save(buffer, format="png", compress_level=1, pnginfo=words)
+        return buffer.getvalue()
     # 64 colours hold a chart and its soft edges, and make the stored notebook a third as large.
     picture.quantize(64, dither=Image.Dither.NONE).save(buffer, format="png", optimize=True, pnginfo=words)
     return buffer.getvalue()
@@ -539,3 +548,286 @@ def runs(seconds: Sequence[float], title: str) -> Figure:
     ax.set(ylim=(0, times.max() * 1.05))
     fig.legend(loc="outside lower center", ncols=3, fontsize=8)
     return fig
+
+
+# --- rooflines -----------------------------------------------------------------------------------------------------
+
+# A region by colour, by hatch and by name; the marker of the points in it.
+_REGIONS = {
+    "memory-bound": ("#E3F0F9", BLUE, "//", "o"),
+    "in between": ("#DDF3EB", GREEN, "xx", "D"),
+    "compute-bound": ("#FCE9DD", VERMILLION, "..", "s"),
+}
+_DASHES = ("-", (0, (6, 2)), (0, (2, 1.5)), (0, (7, 2, 1.5, 2)), (0, (1, 1)))
+
+
+@dataclass(frozen=True)
+class Point:
+    """An op on a roofline plot: its intensity in FLOP/B, and the FLOP/s predicted for it, measured on it, or both."""
+
+    label: str
+    intensity: float
+    predicted: float | None = None
+    measured: float | None = None
+
+
+@styled
+def roofline(
+    roofs: Mapping[str, Roofline],
+    points: Sequence[Point] = (),
+    title: str = "Below the ridge bandwidth is the limit, above it the peak",
+    *,
+    intensities: tuple[float, float] | None = None,
+    datasheet: Collection[str] = (),
+    height: float = 4.0,
+) -> Figure:
+    """Attainable FLOP/s against intensity, both logarithmic: a roof per machine, dtype, unit or memory; ops as points.
+
+    A roof is blue where the bandwidth limits it and vermillion where the peak does; several differ by their dashes, and
+    those named in `datasheet` are thin and black. Behind them the regions: memory-bound below every ridge,
+    compute-bound above every ridge, and in between what depends on the roof. A point is open and dashed where
+    predicted, filled where measured; a thin line joins the two. `intensities` are the ends of the x axis.
+
+    Raises ValueError where there is no roof to draw.
+    """
+    if not roofs:
+        raise ValueError("a roofline plot has at least one roof: pass {'name': Roofline(peak, bandwidth)}")
+    fig, ax = _canvas(height, title, "arithmetic intensity (FLOP/B)", "FLOP/s")
+    ridges = [roof.ridge for roof in roofs.values()]
+    places = [point.intensity for point in points] + ridges
+    low, high = intensities or (min(places) / 8, max(places) * 8)
+    rates = [rate for point in points for rate in (point.predicted, point.measured) if rate]
+    rates += [rate for roof in roofs.values() for rate in (roof.attainable(low), roof.peak)]
+    floor, ceiling = min(rates) / 1.5, max(rates)
+    ax.grid(visible=False)  # under the hatches it would only be noise
+    ax.set(xscale="log", yscale="log", xlim=(low, high), ylim=(floor, ceiling * (ceiling / floor) ** 0.2))
+    ax.yaxis.set_major_formatter(EngFormatter(sep=" "))
+    ax.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    for axis, (start, stop) in ((ax.xaxis, ax.get_xlim()), (ax.yaxis, ax.get_ylim())):
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5) if stop / start < 100 else (1,)))
+        axis.set_minor_locator(NullLocator())  # half of the time of a redraw
+    for (name, roof), dashes in zip(roofs.items(), itertools.cycle(_DASHES)):
+        _roof(ax, name, roof, (low, high), "thin" if name in datasheet else dashes)
+    edges = min(ridges), max(ridges)
+    for point in points:
+        _point(ax, point, _REGIONS[_region(point.intensity, *edges)])
+    key = any(point.predicted for point in points) and any(point.measured for point in points)
+    if key:
+        _key(fig)
+    # Margins in inches, instead of a layout that needs several passes: a widget redraws often.
+    fig.set_layout_engine("none")
+    bottom = 0.78 if key else 0.5
+    ax.set_position((0.62 / WIDTH, bottom / height, 1 - 0.82 / WIDTH, 1 - (bottom + 0.28) / height))
+    labels = _Labels(ax)
+    _name_regions(labels, (low, *edges, high))
+    for point in points:
+        labels.avoid_marks([(point.intensity, rate) for rate in (point.predicted, point.measured) if rate])
+    _name_roofs(labels, roofs, (low, high))
+    for point in points:
+        labels.beside((point.intensity, point.measured or point.predicted), point.label)
+    return fig
+
+
+def _region(intensity: float, first: float, last: float) -> str:
+    """The region of an intensity between the lowest and the highest ridge."""
+    return "memory-bound" if intensity < first else "in between" if intensity < last else "compute-bound"
+
+
+def _roof(ax: Axes, name: str, roof: Roofline, ends: tuple[float, float], dashes: Any) -> None:
+    """The slanted part and the flat part."""
+    thin = dashes == "thin"
+    style = {"linestyle": "-" if thin else dashes, "linewidth": 1.0 if thin else 2.4, "marker": "", "zorder": 3}
+    low, high = ends
+    ridge = min(max(roof.ridge, low), high)
+    top = roof.attainable(ridge)
+    if low < ridge:
+        line = (low, ridge), (roof.attainable(low), top)
+        ax.plot(*line, color=BLACK if thin else BLUE, label=f"{name}, memory roof", **style)
+    if ridge < high:
+        ax.plot((ridge, high), (top, roof.peak), color=BLACK if thin else VERMILLION, label=f"{name}, peak", **style)
+
+
+def _point(ax: Axes, point: Point, look: tuple[str, str, str, str]) -> None:
+    _, colour, _, marker = look
+    if point.predicted and point.measured:
+        ax.plot([point.intensity] * 2, [point.predicted, point.measured], color="#555555", linewidth=0.9, marker="",
+                label="_gap", zorder=4)  # fmt: skip
+    if point.predicted:
+        ax.scatter([point.intensity], [point.predicted], s=62, marker=marker, facecolor="white", edgecolor=colour,
+                   linewidth=1.5, linestyle=(0, (1.6, 0.9)), zorder=5, label=f"{point.label} predicted")  # fmt: skip
+    if point.measured:
+        ax.scatter([point.intensity], [point.measured], s=52, marker=marker, facecolor=colour, edgecolor="white",
+                   linewidth=0.8, zorder=6, label=f"{point.label} measured")  # fmt: skip
+
+
+def _key(fig: Figure) -> None:
+    look = {"linestyle": "", "marker": "o", "markersize": 7}
+    predicted = Line2D([], [], markerfacecolor="white", markeredgecolor=BLACK, label="predicted (open, dashed)", **look)
+    measured = Line2D([], [], color=BLACK, label="measured (filled)", **look)
+    fig.legend(handles=[predicted, measured], loc="lower center", ncols=2, fontsize=9, borderaxespad=0.2)
+
+
+def _name_regions(labels: "_Labels", bounds: tuple[float, float, float, float]) -> None:
+    """Shade the regions that are in view and write their names along the top."""
+    ax, (low, high) = labels.ax, (bounds[0], bounds[-1])
+    for (name, (tint, colour, hatch, _)), (left, right) in zip(
+        _REGIONS.items(), itertools.pairwise(bounds), strict=True
+    ):
+        left, right = max(left, low), min(right, high)
+        if left < right:
+            ax.axvspan(left, right, facecolor=tint, edgecolor=colour, alpha=0.55, hatch=hatch, linewidth=0, zorder=0)
+            text = ax.text(math.sqrt(left * right), 0, name, color=BLACK, fontsize=9.5, weight="bold", va="top",
+                           ha="center", zorder=8, bbox=_plate(colour))  # fmt: skip
+            labels.on_top(text)
+
+
+def _name_roofs(labels: "_Labels", roofs: Mapping[str, Roofline], ends: tuple[float, float]) -> None:
+    """A roof has its name where it differs from the others, and its rates wherever they are not written yet."""
+    peaks, slopes = ([getattr(roof, name) for roof in roofs.values()] for name in ("peak", "bandwidth"))
+    for place, (name, roof) in enumerate(roofs.items()):
+        own_peak = peaks.count(roof.peak) == 1
+        own_slope = slopes.count(roof.bandwidth) == 1
+        flat, slant = units.si(roof.peak, "FLOP/s"), units.si(roof.bandwidth, "B/s")
+        if own_peak or roof.peak not in peaks[:place]:
+            labels.on_flat(roof, ends, f"{name}: {flat}" if own_peak or not own_slope else flat)
+        if own_slope or roof.bandwidth not in slopes[:place]:
+            labels.on_slant(roof, ends, f"{name}: {slant}" if own_slope and not own_peak else slant)
+
+
+def _plate(colour: str = "white") -> dict[str, Any]:
+    """What lies behind a label, so that hatches do not run through it."""
+    return {"boxstyle": "square,pad=0.12", "facecolor": "white", "edgecolor": colour, "linewidth": 0.0, "alpha": 0.9}
+
+
+class _Labels:
+    """Places labels in a plot one after the other: each at the first of its places that is free, or nearly so.
+
+    What is taken is kept as an array of boxes in pixels (left, bottom, right, top), each with a weight.
+    """
+
+    def __init__(self, ax: Axes) -> None:
+        self.ax = ax
+        self._frame = ax.bbox
+        self._renderer = ax.figure.canvas.get_renderer()
+        self._boxes = np.empty((0, 5))
+        for line in ax.lines:
+            (x0, y0), (x1, y1) = self._pixels(line.get_xydata())[[0, -1]]
+            steps = np.linspace(0, 1, max(2, int(math.hypot(x1 - x0, y1 - y0) / 5)))
+            for step in steps:
+                x, y = x0 + step * (x1 - x0), y0 + step * (y1 - y0)
+                self._take((x - 2, y - 2, x + 2, y + 2), 1)
+
+    def _pixels(self, points: Any) -> np.ndarray:
+        return self.ax.transData.transform(np.asarray(points, dtype=float))
+
+    def _take(self, box: tuple[float, float, float, float], weight: float) -> None:
+        self._boxes = np.vstack([self._boxes, [*box, weight]])
+
+    def avoid_marks(self, points: Sequence[tuple[float, float]]) -> None:
+        """Keep later labels off these points."""
+        for x, y in self._pixels(points):
+            self._take((x - 6, y - 6, x + 6, y + 6), 30)
+
+    def _trouble(self, boxes: Sequence[tuple[float, float, float, float]]) -> float:
+        """How much is in the way of these boxes, and how far they leave the plot."""
+        total, taken, frame = 0.0, self._boxes, self._frame
+        for left, bottom, right, top in boxes:
+            wide = np.minimum(taken[:, 2], right) - np.maximum(taken[:, 0], left)
+            high = np.minimum(taken[:, 3], top) - np.maximum(taken[:, 1], bottom)
+            hit = (wide > 0) & (high > 0)
+            total += float(taken[hit, 4].sum())
+            outside = max(frame.x0 - left, 0) + max(right - frame.x1, 0)
+            total += 20 * (outside + max(frame.y0 - bottom, 0) + max(top - frame.y1, 0))
+        return total
+
+    def _size(self, text: Text) -> tuple[float, float]:
+        box = text.get_window_extent(self._renderer)
+        return box.width + 4, box.height + 2
+
+    def _settle(self, text: Text, places: Sequence[tuple[float, float, float]]) -> tuple[float, float]:
+        """Move the text's centre to the best of (x, y, malus) in pixels."""
+        angle, text_angle = math.radians(text.get_rotation()), text.get_rotation()
+        text.set_rotation(0)
+        width, height = self._size(text)
+        text.set_rotation(text_angle)
+
+        def boxes(x: float, y: float) -> list[tuple[float, float, float, float]]:
+            # A slanted label is covered by boxes along its length.
+            count = 1 if not text_angle else max(1, round(width / height))
+            w, h = (width, height) if count == 1 else (height, height)
+            along = [(i + 0.5) / count - 0.5 for i in range(count)]
+            centres = [(x + a * width * math.cos(angle), y + a * width * math.sin(angle)) for a in along]
+            return [(cx - w / 2, cy - h / 2, cx + w / 2, cy + h / 2) for cx, cy in centres]
+
+        x, y, _ = min(places, key=lambda place: self._trouble(boxes(*place[:2])) + place[2])
+        for box in boxes(x, y):
+            self._take(box, 40)
+        text.set_position(self.ax.transData.inverted().transform((x, y)))
+        return x, y
+
+    def _text(self, content: str, **style: Any) -> Text:
+        style = {"fontsize": 9, "ha": "center", "va": "center", "zorder": 7, "bbox": _plate()} | style
+        text = self.ax.text(1, 1, content, **style)
+        text.set_in_layout(False)
+        return text
+
+    def on_top(self, text: Text) -> None:
+        """At the top edge, moved sideways as far as the names already there ask for."""
+        text.set(va="center", in_layout=False)
+        width, height = self._size(text)
+        centre = self._pixels([(text.get_position()[0], 1)])[0, 0]
+        x0, x1 = self._frame.x0 + width / 2, self._frame.x1 - width / 2
+        y = self._frame.y1 - height / 2 - 3
+        shifts = [shift for step in range(0, 200, 4) for shift in (step, -step)]
+        self._settle(text, [(min(max(centre + s, x0), x1), y, abs(s) / 8) for s in shifts])
+
+    def on_flat(self, roof: Roofline, ends: tuple[float, float], content: str) -> None:
+        """Along the flat part of a roof: at its right end, or further left; above it, or below."""
+        if roof.ridge >= ends[1]:
+            return
+        text = self._text(content, color=BLACK)
+        width, height = self._size(text)
+        (x0, y), (x1, _) = self._pixels([(max(roof.ridge, ends[0]), roof.peak), (ends[1], roof.peak)])
+        x1 -= width / 2 + 3
+        x0 = min(x0 + width / 2, x1)
+        self._settle(
+            text,
+            [
+                (x1 + (x0 - x1) * step / 8, y + side * (height / 2 + 2), step / 4 + (side < 0) * 2)
+                for step in range(9)
+                for side in (1, -1)
+            ],
+        )
+
+    def on_slant(self, roof: Roofline, ends: tuple[float, float], content: str) -> None:
+        """Along the slanted part of a roof, turned with it: above it, or below."""
+        right = min(roof.ridge, ends[1])
+        if right <= ends[0]:
+            return
+        (x0, y0), (x1, y1) = self._pixels([(ends[0], roof.attainable(ends[0])), (right, roof.attainable(right))])
+        angle = math.atan2(y1 - y0, x1 - x0)
+        text = self._text(content, color=BLACK, rotation=math.degrees(angle), rotation_mode="anchor")
+        places = []
+        for step in (0.5, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8, 0.15, 0.9):
+            for side in (1, -1):
+                x, y = x0 + step * (x1 - x0), y0 + step * (y1 - y0)
+                off = side * 11
+                places.append((x - off * math.sin(angle), y + off * math.cos(angle), abs(step - 0.5) + (side < 0) * 2))
+        self._settle(text, places)
+
+    def beside(self, point: tuple[float, float], content: str) -> None:
+        """Next to a point, on a free side; further away with a thin line to it."""
+        (x, y) = self._pixels([point])[0]
+        text = self._text(content)
+        width, height = self._size(text)
+        places = []
+        for distance in (8, 16, 28, 44, 64):
+            for turn in range(16):
+                angle = 2 * math.pi * turn / 16
+                dx, dy = math.cos(angle), math.sin(angle)
+                places.append((x + dx * (distance + width / 2), y + dy * (distance + height / 2), distance / 8))
+        found = self._settle(text, places)
+        if math.hypot(max(abs(found[0] - x) - width / 2, 0), max(abs(found[1] - y) - height / 2, 0)) > 14:
+            end = self.ax.transData.inverted().transform(found)
+            self.ax.plot([point[0], end[0]], [point[1], end[1]], color="#555555", linewidth=0.7, marker="",
+                         label="_leader", zorder=4.5)  # fmt: skip

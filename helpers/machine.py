@@ -1,18 +1,30 @@
-"""This machine: what its device is called, and the best that it can do, measured."""
+"""This machine: what its device is called, and the best that it can do, measured.
 
+`python -m helpers.machine --out FILE` writes down a whole run, for others to compare with.
+"""
+
+import argparse
+import datetime
+import itertools
+import math
 import os
 import platform
+import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+from torch import Tensor
+from torch.utils import benchmark
 
-from helpers import specs, timing, units
+from helpers import records, specs, timing, units
+from helpers.records import Record
 from helpers.specs import Spec
 from helpers.timing import Timing
+from helpers.workloads import Workload, workloads
 
 # Square matmuls; the largest that memory and time allow is tried last. Halves of powers of two fit some caches better.
 SIZES = (256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384)
@@ -148,3 +160,261 @@ def _float32_as(label: str) -> Iterator[None]:
         yield
     finally:
         torch.set_float32_matmul_precision(before)
+
+
+# --- memory --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Bandwidth:
+    """The best byte/s that was found in a working set of `nbytes`, and everything that was run to find it.
+
+    byte_per_s: by the fastest sample. kernel: "read" (a sum), "copy" or "add"; a byte read counts once and a byte
+    written once. tried: each kernel with the bytes that a call moves and its timing.
+    """
+
+    byte_per_s: float
+    nbytes: int
+    kernel: str
+    device: str
+    timing: Timing
+    tried: tuple[tuple[str, int, Timing], ...]
+
+    def __repr__(self) -> str:
+        rate, size = units.si(self.byte_per_s, "B/s"), units.iec(self.nbytes)
+        return f"{rate} in {size} on {self.device}, {self.kernel}: {self.timing}"
+
+
+def bandwidth(nbytes: int | None = None, where: str | torch.device | None = None, *, seconds: float = 0.6) -> Bandwidth:
+    """The best byte/s when the same `nbytes` are used again and again; without a number, those of main memory.
+
+    >>> bandwidth(2**16, "cpu", seconds=0.03).byte_per_s > 0
+    True
+
+    Every page is written before it is timed: untouched memory is one page of zeros that the system lends many times.
+    A working set that fits a cache is found there from the second pass on. A large one is passed through in slices, so
+    that each slice is long gone from the caches when its turn comes again, and a sample is too short to be disturbed
+    often. Raises ValueError for fewer than 4096 bytes, and for more than half of what is free.
+    """
+    where = torch.device(where or device())
+    nbytes = _main_memory(where) if nbytes is None else nbytes
+    return _best_bandwidth(_touched(nbytes, where), nbytes, seconds)
+
+
+def sweep(
+    where: str | torch.device | None = None,
+    *,
+    seconds: float = 3.0,
+    sizes: Sequence[int] | None = None,
+    rounds: int = 3,
+) -> tuple[Bandwidth, ...]:
+    """The bandwidth by working set, in about that many seconds: caches show as steps, main memory comes last.
+
+    All sizes are measured in turn, several times over, and the best of each is kept: a disturbance hits one round, not
+    one size. Sizes are powers of two if not given. Raises ValueError as `bandwidth` does.
+    """
+    where = torch.device(where or device())
+    largest = _main_memory(where)
+    sizes = sizes or [2**power for power in range(14 if where.type == "cpu" else 20, largest.bit_length())]
+    memory = _touched(max(sizes), where)
+    end = time.perf_counter() + seconds
+    found: dict[int, Bandwidth] = {}
+    for turn in range(rounds):
+        for size in sizes:
+            if turn and time.perf_counter() > end:
+                break
+            new = _best_bandwidth(memory, size, seconds / rounds / len(sizes))
+            found[size] = max(found.get(size, new), new, key=lambda one: one.byte_per_s)
+    return tuple(found[size] for size in sizes)
+
+
+def link(where: str | torch.device | None = None, *, seconds: float = 0.3) -> Bandwidth | None:
+    """The byte/s from the host's memory to the device's; None where they are the same memory, as on a CPU."""
+    where = torch.device(where or device())
+    if where.type == "cpu":
+        return None
+    nbytes = min(2**28, free_memory(where) // 4, free_memory("cpu") // 4)
+    # Pinned: memory that the system may not move, so that the device can fetch it by itself.
+    host, there = (
+        torch.ones(nbytes, dtype=torch.uint8).pin_memory(),
+        torch.ones(nbytes, dtype=torch.uint8, device=where),
+    )
+    found = timing.measure(lambda: there.copy_(host, non_blocking=True), seconds=seconds)
+    tried = (("host to device", nbytes, found),)
+    return Bandwidth(found.fastest.rate(nbytes), nbytes, "host to device", name(where), found, tried)
+
+
+def caches(where: str | torch.device | None = None) -> dict[str, int]:
+    """The sizes of the caches in byte, all cores together, as far as the system tells: {"L1": …, "L2": …}."""
+    where = torch.device(where or device())
+    if where.type == "cuda":
+        size = getattr(torch.cuda.get_device_properties(where), "L2_cache_size", 0)
+        return {"L2": size} if size else {}
+    found: dict[str, int] = {}
+    for folder in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
+        try:
+            told = {key: (folder / key).read_text().strip() for key in ("type", "level", "size", "shared_cpu_map")}
+            sharing = int(told["shared_cpu_map"].replace(",", ""), 16).bit_count()
+            size = int(told["size"].removesuffix("K")) * 1024
+        except (OSError, ValueError):
+            continue
+        if told["type"] != "Instruction" and sharing:
+            found[f"L{told['level']}"] = size * max(1, (os.cpu_count() or 1) // sharing)
+    return found
+
+
+def _main_memory(where: torch.device) -> int:
+    """A working set that no cache holds, a power of two, and no more than a quarter of what is free."""
+    wanted = max(2**30 if where.type == "cpu" else 2**32, 4 * max(caches(where).values(), default=0))
+    return 1 << (min(wanted, free_memory(where) // 4).bit_length() - 1)
+
+
+def _touched(nbytes: int, where: torch.device) -> Tensor:
+    free = free_memory(where)
+    if not isinstance(nbytes, int) or nbytes < 4096:
+        raise ValueError(f"a working set has 4096 bytes or more, got {nbytes!r}: less is all overhead")
+    if nbytes > free // 2:
+        raise ValueError(
+            f"a working set of {units.iec(nbytes)} is more than half of the {units.iec(free)} that are free on {where}"
+        )
+    return torch.ones(nbytes // 4, device=where)  # ones are written; zeros might not be
+
+
+def _best_bandwidth(memory: Tensor, nbytes: int, seconds: float) -> Bandwidth:
+    kernels = _kernels(memory[: nbytes // 4])
+    tried = tuple(
+        (kernel, moved, _in_turns(calls, seconds / len(kernels))) for kernel, (moved, calls) in kernels.items()
+    )
+    rates = [found.fastest.rate(moved) for _, moved, found in tried]
+    best = rates.index(max(rates))
+    kernel, _, found = tried[best]
+    return Bandwidth(rates[best], nbytes, kernel, name(memory.device), found, tried)
+
+
+def _in_turns(calls: Sequence[Callable[[], object]], seconds: float) -> Timing:
+    """A timing with a sample per call. Each is long enough for the clock, and on a busy machine every call counts."""
+    samples: list[float] = []
+    calls[-1]()  # warm-up
+    end = benchmark.timer() + seconds
+    for call in itertools.cycle(calls):
+        begin = benchmark.timer()  # waits for the device
+        call()
+        now = benchmark.timer()
+        samples.append(now - begin)
+        if len(samples) >= 3 and now > end:
+            first, median, third = statistics.quantiles(samples, n=4)
+            spread = (third - first) / median
+            return Timing(median, min(samples), max(samples), len(samples), spread, 1, torch.get_num_threads())
+    raise AssertionError("unreachable: a cycle has no end")
+
+
+def _kernels(memory: Tensor) -> dict[str, tuple[int, list[Callable[[], object]]]]:
+    """By name, the bytes that a call moves, and the calls that take turns: one per slice of the memory."""
+    on_cpu = memory.device.type == "cpu"
+    enough = 2**24 if on_cpu else 2**32  # byte in a call, so that starting it and waiting for it cost little
+    # A sixteenth of a large memory is long enough for that, and the other fifteen drive it out of every cache.
+    slices = memory.chunk(16) if memory.nbytes >= 16 * enough else (memory,)
+    kernels: dict[str, tuple[int, list[Callable[[], object]]]] = {}
+    for part in slices:
+        if part.numel() == slices[0].numel():
+            for kernel, (moved, call) in _calls(part, torch.get_num_threads() if on_cpu else 1, enough).items():
+                kernels.setdefault(kernel, (moved, []))[1].append(call)
+    return kernels
+
+
+def _calls(part: Tensor, lanes: int, enough: int) -> dict[str, tuple[int, Callable[[], object]]]:
+    # Each thread sums its own lane, over and over: stride 0 in the middle reads the same bytes again in one call.
+    lane = part.numel() // lanes
+    again = max(1, math.ceil(enough / part.nbytes))
+    rows = part[: lanes * lane].view(lanes, 1, lane).expand(lanes, again, lane)
+    sums = torch.ones(lanes, again, device=part.device)
+    calls = {"read": (rows.numel() * 4, lambda: torch.sum(rows, -1, out=sums))}
+    if again > 4:  # what cannot be repeated within a call would only measure how long it takes to start one
+        return calls
+    (source, target), (a, b, c) = (part[: part.numel() // n * n].view(n, -1) for n in (2, 3))
+    return calls | {
+        "copy": (2 * source.nbytes, lambda: target.copy_(source)),
+        "add": (3 * a.nbytes, lambda: torch.add(a, b, out=c)),
+    }
+
+
+# --- recorded runs -------------------------------------------------------------------------------------------------
+
+_DTYPES = {
+    "cpu": ("float64", "float32", "bfloat16", "float16"),
+    "cuda": ("float64", "float32", "tfloat32", "bfloat16", "float16", "float8_e4m3fn"),
+}
+
+
+def record(where: str | torch.device | None = None, *, seconds: float = 40.0, today: str | None = None) -> Record:
+    """Everything that the course measures on a device, in about that many seconds: peaks, bandwidths, and its ops.
+
+    The ops run in float32, and on a GPU in bfloat16 as well. Raises nothing for a dtype that the device cannot
+    multiply: it has no row then.
+    """
+    where = torch.device(where or device())
+    peaks = {}
+    for _ in range(2):  # in turns, and the best of both: a disturbance hits one of them
+        for dtype in _DTYPES[where.type]:
+            try:
+                new = peak(dtype, where, seconds=seconds / 20)
+            except ValueError:
+                continue
+            peaks[dtype] = max(peaks.get(dtype, new), new, key=lambda found: found.flop_per_s)
+    bandwidths = sweep(where, seconds=seconds / 4)
+    ops = [*workloads("float32"), *(workloads("bfloat16") if where.type == "cuda" else ())]
+    ops = [work for work in ops if work.memory < free_memory(where) // 2]
+    joined = link(where)
+    return Record(
+        method=records.METHOD,
+        device=name(where),
+        kind=where.type,
+        threads=torch.get_num_threads(),
+        date=today or datetime.datetime.now(datetime.UTC).date().isoformat(),
+        software=_software(where),
+        caches=caches(where),
+        peaks=tuple(
+            {"dtype": x.dtype, "flop_per_s": x.flop_per_s, "size": x.size} | _spread(x.timing) for x in peaks.values()
+        ),
+        bandwidths=tuple(
+            {"nbytes": x.nbytes, "byte_per_s": x.byte_per_s, "kernel": x.kernel, "spread": x.timing.spread}
+            for x in bandwidths
+        ),
+        link=joined.byte_per_s if joined else None,
+        ops=tuple(_op(work, where, seconds / 4 / len(ops)) for work in ops),
+    )
+
+
+def _op(work: Workload, where: torch.device, seconds: float) -> dict[str, object]:
+    found = timing.measure(work.make(where), seconds=seconds)
+    told = {"name": work.name, "shapes": work.shapes, "dtype": work.dtype, "flops": work.flops, "bytes": work.bytes}
+    return told | _spread(found)
+
+
+def _spread(found: Timing) -> dict[str, float]:
+    return {"seconds": found.median, "fastest": found.low, "spread": found.spread}
+
+
+def _software(where: torch.device) -> dict[str, str]:
+    """Names and versions; nothing that names this very machine."""
+    told = {"system": platform.system(), "python": platform.python_version(), "torch": torch.__version__}
+    return told | ({"cuda": str(torch.version.cuda)} if where.type == "cuda" else {})
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m helpers.machine", description="Measure this machine.")
+    parser.add_argument("--out", metavar="FILE", type=Path, required=True, help="the JSON file to write")
+    parser.add_argument("--seconds", type=float, default=40.0, help="about how long to measure; default: 40")
+    parser.add_argument("--device", choices=sorted(_DTYPES), help="default: cuda where there is one")
+    chosen = parser.parse_args()
+    if not chosen.out.parent.is_dir():
+        parser.error(f"there is no folder {chosen.out.parent}")
+    found = record(chosen.device, seconds=chosen.seconds)
+    found.save(chosen.out)
+    best = ", ".join(f"{row['dtype']} {units.si(row['flop_per_s'], 'FLOP/s')}" for row in found.peaks)
+    print(f"{found.device}: {best}; {units.si(found.bandwidth, 'B/s')}; {len(found.ops)} ops. Wrote {chosen.out.name}.")
+
+
+if __name__ == "__main__":
+    main()

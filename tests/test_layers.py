@@ -15,6 +15,8 @@ LAYERS = {
     "formats": 1,
     "storage": 1,
     "timing": 1,
+    "workloads": 1,
+    "records": 1,
     "exercises": 1,
     "machine": 2,
     "draw": 3,

@@ -1,0 +1,212 @@
+"""`machine.bandwidth`, the sweep and recorded runs: what they run, report and refuse; and that rates are plausible."""
+
+import dataclasses
+import json
+import re
+
+import pytest
+import torch
+
+from helpers import machine, records, units, workloads
+from helpers.records import Record
+from helpers.timing import Timing
+
+
+def test_bandwidth_reports_what_it_ran():
+    found = machine.bandwidth(2**22, "cpu", seconds=0.06)
+    assert found.nbytes == 2**22 and found.device == machine.name("cpu")
+    assert [kernel for kernel, _, _ in found.tried] == ["read", "copy", "add"]
+    rates = {kernel: moved / run.low for kernel, moved, run in found.tried}
+    assert found.byte_per_s == pytest.approx(max(rates.values()))
+    assert found.kernel == max(rates, key=rates.get)
+    assert repr(found).startswith(units.si(found.byte_per_s, "B/s") + " in 4 MiB on ")
+
+
+def test_the_rate_is_that_of_a_plain_sum():
+    """Against a stopwatch of our own, loosely: this is no timed test, but a factor of 8 would be bits, not bytes."""
+    x = torch.ones(2**24)
+    plain = max(x.nbytes / run.low for run in [machine.timing.measure(x.sum, seconds=0.2)])
+    assert machine.bandwidth(x.nbytes, "cpu", seconds=0.3).byte_per_s > plain / 6
+
+
+@pytest.mark.parametrize(("nbytes", "moved"), [(2**16, 2**24), (2**23, 2**24), (2**26, 2**26)])
+def test_small_sets_are_passed_through_many_times_in_a_call(nbytes, moved):
+    memory = torch.ones(nbytes // 4)
+    kernels = machine._kernels(memory)
+    assert kernels["read"][0] == pytest.approx(moved, rel=0.01)
+    assert len(kernels["read"][1]) == 1
+    # A sum over repeated passes has a result per thread and pass, each of them the sum of the thread's lane.
+    sums = kernels["read"][1][0]()
+    assert sums.sum().item() * 4 == pytest.approx(moved, rel=0.01)
+
+
+def test_a_large_set_is_passed_through_in_slices_that_cover_it():
+    memory = torch.zeros(2**28 // 4)
+    moved, calls = machine._kernels(memory)["read"]
+    assert (moved, len(calls)) == (2**24, 16)
+    memory.view(16, -1).copy_(torch.arange(16.0)[:, None])
+    assert [call().max().item() * torch.get_num_threads() / (2**24 // 4) for call in calls] == list(range(16))
+
+
+def test_the_kernels_write_what_they_say():
+    memory = torch.ones(2**22 // 4)
+    for _, calls in machine._kernels(memory).values():
+        for call in calls:
+            call()
+    third = memory.numel() // 3
+    assert torch.equal(memory[2 * third : 3 * third], torch.full((third,), 2.0))
+
+
+def test_a_sample_is_one_call_and_time_is_kept(monkeypatch):
+    class Clock:
+        now = 0.0
+
+    monkeypatch.setattr(machine.benchmark, "timer", lambda: Clock.now)
+
+    def takes(seconds):
+        def call():
+            Clock.now += seconds
+
+        return call
+
+    found = machine._in_turns([takes(1.0), takes(3.0)], seconds=8)
+    assert (found.low, found.high, found.runs) == (1.0, 3.0, 5)  # warm-up 3, then 1 + 3 + 1 + 3 + 1 = 9 > 8
+    assert machine._in_turns([takes(100.0)], seconds=1).runs == 3
+
+
+@pytest.mark.parametrize("nbytes", [0, -1, 100, 4095, 2.0**20, "1 GiB"])
+def test_no_working_set(nbytes):
+    with pytest.raises(ValueError, match="a working set has 4096 bytes or more, got"):
+        machine.bandwidth(nbytes, "cpu")
+
+
+def test_memory_is_bounded_by_what_is_free(monkeypatch):
+    monkeypatch.setattr(machine, "free_memory", lambda where: 2**26)
+    with pytest.raises(ValueError, match="64 MiB is more than half of the 64 MiB that are free on cpu"):
+        machine.bandwidth(2**26, "cpu")
+    assert machine.bandwidth(where="cpu", seconds=0.01).nbytes == 2**24
+    assert max(one.nbytes for one in machine.sweep("cpu", seconds=0.01, rounds=1)) == 2**24
+
+
+def test_a_sweep_keeps_the_best_of_its_rounds(monkeypatch):
+    sizes, rates = [2**14, 2**16], iter([1.0, 5.0, 4.0, 2.0, 3.0, 3.0])
+
+    def measured(memory, nbytes, seconds):
+        assert memory.nbytes == 2**16 and seconds == pytest.approx(6 / 3 / 2)
+        return machine.Bandwidth(next(rates), nbytes, "read", "x", Timing(1, 1, 1, 3), ())
+
+    monkeypatch.setattr(machine, "_best_bandwidth", measured)
+    found = machine.sweep("cpu", seconds=6, sizes=sizes)
+    assert [(one.nbytes, one.byte_per_s) for one in found] == [(2**14, 4.0), (2**16, 5.0)]
+
+
+def test_a_cpu_has_no_link():
+    assert machine.link("cpu") is None
+
+
+def test_caches_grow_by_level():
+    found = machine.caches("cpu")
+    assert list(found) == sorted(found)
+    assert all(size >= 1024 for size in found.values())
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
+def test_on_a_gpu():
+    assert machine.link("cuda").byte_per_s > 1e8
+    assert machine.bandwidth(where="cuda", seconds=0.3).byte_per_s > machine.link("cuda").byte_per_s
+    assert all(size > 2**20 for size in machine.caches("cuda").values())
+
+
+@pytest.fixture(scope="module")
+def tiny():
+    """A whole record, of small workloads and little time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(machine, "workloads", lambda dtype: workloads.workloads(dtype, rows=64, sizes=(64,)))
+        patch.setattr(machine, "_main_memory", lambda where: 2**22)
+        patch.setattr(machine, "SIZES", (64, 128))
+        return machine.record("cpu", seconds=1.0, today="2026-01-31")
+
+
+def test_a_record_survives_the_file(tiny, tmp_path):
+    tiny.save(tmp_path / "r.json")
+    again = records.load(tmp_path / "r.json")
+    assert again == dataclasses.replace(
+        tiny,
+        ops=tuple({**row, "shapes": [list(shape) for shape in row["shapes"]]} for row in tiny.ops),
+    )
+    assert again.roofline("float32").peak == again.peak("float32") == tiny.peak("float32") > 0
+    assert again.bandwidth == again.bandwidths[-1]["byte_per_s"] > 0
+    assert again.date == "2026-01-31" and again.link is None
+
+
+def test_what_was_not_measured_is_not_there(tiny):
+    with pytest.raises(ValueError, match=r"was not measured in float8_e4m3fn, only in float64, float32"):
+        tiny.peak("float8_e4m3fn")
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"method": 1}', "no json"])
+def test_other_files_are_no_records(text, tmp_path):
+    path = tmp_path / "r.json"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=r"r\.json is no record of a machine: "):
+        records.load(path)
+
+
+def test_a_later_method_is_not_understood(tiny, tmp_path):
+    dataclasses.replace(tiny, method=99).save(tmp_path / "r.json")
+    with pytest.raises(ValueError, match="its method is 99, this course knows 1 to"):
+        records.load(tmp_path / "r.json")
+
+
+def test_the_command_writes_a_record(tiny, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(machine, "record", lambda device, seconds: tiny)
+    monkeypatch.setattr("sys.argv", ["machine", "--out", str(tmp_path / "mine.json"), "--device", "cpu"])
+    machine.main()
+    assert records.load(tmp_path / "mine.json").device == tiny.device
+    out = capsys.readouterr().out
+    assert tiny.device in out and "Wrote mine.json" in out and str(tmp_path) not in out
+
+
+def test_the_command_refuses_a_folder_that_is_not_there(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["machine", "--out", "nowhere/at/all.json"])
+    with pytest.raises(SystemExit):
+        machine.main()
+    assert "there is no folder nowhere/at" in capsys.readouterr().err
+
+
+RECORDED = sorted(records.FOLDER.glob("*.json"))
+
+
+def test_there_is_a_recorded_machine():
+    assert RECORDED and len(records.recorded()) == len(RECORDED)
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
+def test_recorded_runs_are_complete_and_name_no_place(path):
+    record, text = records.load(path), path.read_text(encoding="utf-8")
+    assert isinstance(record, Record) and record.method <= records.METHOD
+    assert re.fullmatch(r"20\d\d-\d\d-\d\d", record.date)
+    assert not re.search(r"/(?:home|root|tmp|usr|work|Users)\b|\.local\b|hostname", text)
+    assert {"torch", "python", "system"} <= set(record.software)
+    assert {"float32", "bfloat16"} <= {row["dtype"] for row in record.peaks}
+    sizes = [row["nbytes"] for row in record.bandwidths]
+    assert sizes == sorted(sizes) and len(sizes) >= 10
+    for row in (*record.peaks, *record.bandwidths, *record.ops):
+        assert all(value >= 0 for value in row.values() if isinstance(value, float | int))
+    names = {row["name"] for row in record.ops}
+    wanted = "ReLU|GELU, eager|GELU, fused|softmax|layer norm|dot|matrix-vector|matmul 1024|attention|MLP step"
+    assert names >= set(wanted.split("|"))
+    json.loads(text)
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
+def test_recorded_costs_are_those_of_the_formulas(path):
+    record = records.load(path)
+    formulas = {
+        (work.name, work.dtype): (work.flops, work.bytes)
+        for dtype in {row["dtype"] for row in record.ops}
+        for work in workloads.workloads(dtype)
+    }
+    for row in record.ops:
+        assert formulas[row["name"], row["dtype"]] == (row["flops"], row["bytes"])
+        assert 0 < row["fastest"] <= row["seconds"]
