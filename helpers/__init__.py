@@ -3,6 +3,7 @@
 - units: numbers with their units, for people (2.42 GB, 2.25 GiB, 144 days), and small tables
 - specs: what vendors promise; find(device name), and the MFU against a known peak
 - roofline: a machine as peak and bandwidth: ridge, attainable FLOP/s, seconds and bound of a cost
+- budget: a transformer as six numbers: bytes by term, FLOPs, and the least time of a training or a decoding step
 - formats: floating-point formats as values; decode, encode, bits_of, neighbours
 - storage: where elements are; layout, offset_of, same_storage, touched_bytes, plan_view
 - timing: measure(function), a time with its spread

@@ -831,3 +831,59 @@ class _Labels:
             end = self.ax.transData.inverted().transform(found)
             self.ax.plot([point[0], end[0]], [point[1], end[1]], color="#555555", linewidth=0.7, marker="",
                          label="_leader", zorder=4.5)  # fmt: skip
+
+
+# --- a transformer's budget ----------------------------------------------------------------------------------------
+
+_TERMS = {  # the look of each term of memory, by name
+    "parameters": ("#BBDDF2", ""), "weights": ("#BBDDF2", ""), "gradients": ("#F6C9A8", "///"),
+    "optimizer": ("#BDE8D8", "..."), "activations": ("#EBCBDD", "\\\\\\"), "KV cache": ("#EBCBDD", "\\\\\\"),
+    "logits": ("#DDDDDD", "xxx"),
+}  # fmt: skip
+
+
+@styled
+def budget(memory: Mapping[str, float], capacity: float, times: tuple[float, float], title: str) -> Figure:
+    """What fits and what bounds: the memory by term against a device's capacity, above the two times of a step.
+
+    `memory` maps the name of a term to its bytes; `times` are the seconds of the arithmetic and of the memory.
+    """
+    fig = Figure(figsize=(WIDTH, 3.2))
+    FigureCanvasAgg(fig)
+    fig.set_layout_engine("none")  # a fixed layout, since the explorer redraws at every step of a slider
+    top, bottom = fig.subplots(2, 1, height_ratios=(1, 1.25))
+    fig.subplots_adjust(left=0.125, right=0.975, top=0.92, bottom=0.2, hspace=0.45)
+    top.set_title(title)
+    total, left, far = sum(memory.values()), 0.0, 1.3 * max(*memory.values(), sum(memory.values()), capacity)
+    for name, size in memory.items():
+        colour, hatch = _TERMS[name]
+        top.barh(0, size, left=left, label=name, color=colour, hatch=hatch, edgecolor="white")
+        left += size
+    top.axvline(capacity, color=BLACK, linewidth=1.2, label="capacity")
+    verdict = "fits" if total <= capacity else "does not fit"
+    top.annotate(
+        f"{units.si(total, 'B')}: {verdict}", (total, 0), xytext=(5, 0), textcoords="offset points", va="center",
+        weight="bold", color=BLACK if total <= capacity else VERMILLION,
+        bbox={"boxstyle": "square,pad=0.1", "facecolor": "white", "linewidth": 0},
+    )  # fmt: skip
+    top.annotate(f"device: {units.si(capacity, 'B')}", (capacity, 0.62), ha="center", fontsize=8)
+    top.set(xlim=(0, far), ylim=(-0.5, 0.95), yticks=[0], yticklabels=["memory"])
+    top.xaxis.set_major_formatter(EngFormatter("B"))
+    kinds = {
+        "arithmetic": {"facecolor": "white", "edgecolor": VERMILLION, "hatch": "//////"},
+        "moving": {"color": BLUE},
+    }
+    for row, ((name, look), seconds) in enumerate(zip(kinds.items(), times, strict=True)):
+        bottom.barh(row, seconds, height=0.6, label=name, **look)
+        bound = ": bounds the step" if seconds == max(times) else ""
+        bottom.annotate(
+            f"{units.duration(seconds)}{bound}", (seconds, row), xytext=(5, 0), textcoords="offset points",
+            va="center", fontsize=8, weight="bold" if bound else "normal",
+        )  # fmt: skip
+    bottom.set_xscale("log")
+    bottom.set(xlim=(min(times) / 5, max(times) * 60), ylim=(1.5, -0.5), yticks=[0, 1], yticklabels=list(kinds))
+    bottom.xaxis.set_major_formatter(EngFormatter("s"))
+    for ax in (top, bottom):
+        ax.grid(axis="y", visible=False)
+    fig.legend(*top.get_legend_handles_labels(), loc="lower center", ncols=6, fontsize=8)
+    return fig

@@ -12,6 +12,7 @@ LAYERS = {
     "units": 0,
     "specs": 0,
     "roofline": 0,
+    "budget": 1,
     "formats": 1,
     "storage": 1,
     "timing": 1,
