@@ -848,11 +848,11 @@ def budget(memory: Mapping[str, float], capacity: float, times: tuple[float, flo
 
     `memory` maps the name of a term to its bytes; `times` are the seconds of the arithmetic and of the memory.
     """
-    fig = Figure(figsize=(WIDTH, 3.2))
+    # A fixed layout, since the explorer redraws at every step of a slider.
+    fig = Figure(figsize=(WIDTH, 3.2), layout="none")
     FigureCanvasAgg(fig)
-    fig.set_layout_engine("none")  # a fixed layout, since the explorer redraws at every step of a slider
     top, bottom = fig.subplots(2, 1, height_ratios=(1, 1.25))
-    fig.subplots_adjust(left=0.125, right=0.975, top=0.92, bottom=0.2, hspace=0.45)
+    fig.subplots_adjust(left=0.125, right=0.975, top=0.92, bottom=0.19, hspace=0.5)
     top.set_title(title)
     total, left, far = sum(memory.values()), 0.0, 1.3 * max(*memory.values(), sum(memory.values()), capacity)
     for name, size in memory.items():
@@ -866,7 +866,14 @@ def budget(memory: Mapping[str, float], capacity: float, times: tuple[float, flo
         weight="bold", color=BLACK if total <= capacity else VERMILLION,
         bbox={"boxstyle": "square,pad=0.1", "facecolor": "white", "linewidth": 0},
     )  # fmt: skip
-    top.annotate(f"device: {units.si(capacity, 'B')}", (capacity, 0.62), ha="center", fontsize=8)
+    top.annotate(
+        f"device: {units.si(capacity, 'B')}",
+        (capacity, 0.68),
+        xytext=(4, 0),
+        textcoords="offset points",
+        va="center",
+        fontsize=8,
+    )
     top.set(xlim=(0, far), ylim=(-0.5, 0.95), yticks=[0], yticklabels=["memory"])
     top.xaxis.set_major_formatter(EngFormatter("B"))
     kinds = {
