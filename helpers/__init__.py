@@ -7,9 +7,11 @@
 - formats: floating-point formats as values; decode, encode, bits_of, neighbours
 - storage: where elements are; layout, offset_of, same_storage, touched_bytes, plan_view
 - timing: measure(function), a time with its spread
+- flops: the rules for the FLOPs of one op
 - workloads: the ops that are put under a roof, with their costs by formula
 - records: recorded machines, runs that were made elsewhere by `python -m helpers.machine`
 - exercises: the cases, the oracle, the usual mistakes and the hint of every exercise
+- counting: count(fn, *args) -> Cost: FLOPs and bytes, op by op
 - machine: this device, and the best that it can do: peak(dtype), bandwidth(nbytes), record()
 - draw: every figure of the course; show(figure, alt) displays one with a summary in words
 - explore: the interactive views

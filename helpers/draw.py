@@ -378,12 +378,13 @@ def lines(
 
 @styled
 def stacked_bars(rows: dict[str, dict[str, float]], title: str, xlabel: str) -> Figure:
-    """A bar per row, stacked from named parts, with the size in each part and the total at its end."""
+    """A bar per row, stacked from named parts, with the size in each part that has room for it and the total at its end."""
     fig, ax = _canvas(1.1 + 0.36 * len(rows), title, xlabel)
     parts = list(dict.fromkeys(part for row in rows.values() for part in row))
     colours = ("#BBDDF2", "#F6C9A8", "#BDE8D8", "#EBCBDD", "#DDDDDD")
     hatches = ("", "///", "...", "\\\\\\", "xxx")
     left = [0.0] * len(rows)
+    far = max(sum(row.values()) for row in rows.values())
     for index, part in enumerate(parts):
         sizes = [row.get(part, 0.0) for row in rows.values()]
         bars = ax.barh(
@@ -396,7 +397,7 @@ def stacked_bars(rows: dict[str, dict[str, float]], title: str, xlabel: str) -> 
             edgecolor="white",
         )
         for bar, size in zip(bars, sizes, strict=True):
-            if size:
+            if size > far * (0.015 + 0.013 * len(f"{size:g}")):  # wide enough for its label
                 ax.text(
                     bar.get_x() + size / 2, bar.get_y() + 0.4, f"{size:g}", ha="center", va="center", fontsize=8,
                     bbox={"boxstyle": "round,pad=0.15", "facecolor": "white", "linewidth": 0},

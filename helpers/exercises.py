@@ -999,7 +999,7 @@ _add(
                 logits=False
             ),
         },
-        hint="States take 16 byte per parameter; and 4 byte for each activation: 16 · layers · width + vocabulary for each token.",
+        hint="States: 16 byte per parameter. Kept for each token: 4 · (16 · layers · width + vocabulary) byte.",
     )
 )
 
@@ -1077,7 +1077,7 @@ _add(
                 _cheapest(work, days, mfu, most) or "H100"
             ),
         },
-        hint="Device-hours are work / (peak · MFU) / 3600; devices are hours / (24 · days), rounded up; then the price.",
+        hint="Device-hours are work / (peak · MFU) / 3600; devices are hours / (24 · days), rounded up.",
     )
 )
 
@@ -1195,7 +1195,7 @@ _add(
             "That is in GiB; the question asks for GB.": lambda: _PER_TOKEN * 131_072 / 2**30,
             "That is a number of bytes; the question asks for GB.": lambda: _PER_TOKEN * 131_072,
         },
-        hint="Multiply 2 · layers · key-value heads · head size · tokens · 2 byte, with 8 key-value heads of 128 numbers.",
+        hint="Multiply 2 · layers · key-value heads · head size · tokens · 2 byte, with 8 such heads of 128 numbers.",
         tolerance=0.01,
     )
 )
@@ -1226,7 +1226,7 @@ _add(
         "gpt3_mfu",
         oracle=lambda: 24.6e12 * (1 + _SCORES) / 125e12,
         mistakes={
-            "That is what the table prints, and 12 · L · D · T counted three times; its backward pass is in it already.": lambda: (
+            "That is what the table prints, and what 12 · L · D · T gives three times over; once is enough.": lambda: (
                 0.213
             ),
             "You left out attention: 24.6 TFLOP/s are without it.": lambda: 24.6 / 125,

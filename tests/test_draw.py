@@ -30,6 +30,10 @@ FIGURES = {
     "stacked_bars": lambda: draw.stacked_bars({"r": {"p": 2, "q": 4}, "s": {"q": 4}}, "title", "byte"),
     "bars": lambda: draw.bars({"a": 0.4, "b": 6.0}, "title", "MFU", ("limit", 1.0)),
     "bars log": lambda: draw.bars({"a": 1e20, "b": 2e25}, "title", "FLOP", ("line", 1e26), log=True),
+    "budget": lambda: draw.budget({"weights": 2e9, "KV cache": 5e9}, 8e9, (1e-3, 5e-2), "title"),
+    "budget, all terms": lambda: draw.budget(
+        dict.fromkeys(("parameters", "gradients", "optimizer", "activations", "logits"), 1e10), 8e9, (2.0, 0.001), "t"
+    ),
     "runs": lambda: draw.runs([0.002, 0.001, 0.004, 0.002], "title"),
 }
 
@@ -181,3 +185,13 @@ def test_labels_of_lines_that_end_together_are_moved_apart():
     assert a == b == (6, 0)  # beside the end of the line
     places = draw._apart({"a": 2.0, "b": 2.01, "c": 1.0}, 0.2)
     assert places == {"c": 1.0, "a": 2.0, "b": 2.2}
+
+
+def test_a_budget_says_what_fits_and_what_bounds():
+    words = draw.summary(FIGURES["budget"]())
+    assert "Text: 7 GB: fits | device: 8 GB" in words
+    assert "Text: 1 ms | 50 ms: bounds the step" in words
+    too_large = FIGURES["budget, all terms"]()
+    assert "Text: 50 GB: does not fit | device: 8 GB" in draw.summary(too_large)
+    hatches = [bars[0].get_hatch() for bars in too_large.axes[0].containers]
+    assert len(set(hatches)) == len(hatches) == 5
