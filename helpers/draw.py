@@ -378,7 +378,7 @@ def lines(
 
 @styled
 def stacked_bars(rows: dict[str, dict[str, float]], title: str, xlabel: str) -> Figure:
-    """A bar per row, stacked from named parts, with the size in each part that has room for it and the total at its end."""
+    """A bar per row, stacked from named parts, with the size in each part that has room, and the total at its end."""
     fig, ax = _canvas(1.1 + 0.36 * len(rows), title, xlabel)
     parts = list(dict.fromkeys(part for row in rows.values() for part in row))
     colours = ("#BBDDF2", "#F6C9A8", "#BDE8D8", "#EBCBDD", "#DDDDDD")

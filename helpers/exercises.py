@@ -957,7 +957,7 @@ def _activations(block: int = 16, itemsize: int = 4, depth: bool = True) -> Call
 
 _add(
     Exercise(
-        "block_activations",
+        "layer_activations",
         cases=((12, 768, 8, 1024), (2, 128, 4, 64), (96, 12288, 1, 2048)),
         oracle=_activations(),
         mistakes={

@@ -266,10 +266,11 @@ class Budget(View):
         seconds = max(step.times(self.roof))
         texts = self.batch.value
         made = texts * self.tokens.value * self.devices.value if self.task.value == "training" else texts
+        word = "token" if made == 1 else "tokens"
         share = step.flops / seconds / self.roof.peak
         lines = [
             f"Per device: {units.si(step.total, 'B')} of {units.si(spec.memory, 'B')}, <b>{fits}</b>.",
-            f"A step takes at least {units.duration(seconds)} for {units.si(made, 'token' if made == 1 else 'tokens')}: "
+            f"A step takes at least {units.duration(seconds)} for {units.si(made, word)}: "
             f"at most {units.si(made / seconds, 'tokens/s')}, arithmetic at {share:.2g} of its peak.",
         ]
         return "<br>".join(lines)
