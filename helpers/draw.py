@@ -410,12 +410,13 @@ def lines(
 
 @styled
 def stacked_bars(rows: dict[str, dict[str, float]], title: str, xlabel: str) -> Figure:
-    """A bar per row, stacked from named parts, with the size in each part and the total at its end."""
+    """A bar per row, stacked from named parts, with the size in each part that has room, and the total at its end."""
     fig, ax = _canvas(1.1 + 0.36 * len(rows), title, xlabel)
     parts = list(dict.fromkeys(part for row in rows.values() for part in row))
     colours = ("#BBDDF2", "#F6C9A8", "#BDE8D8", "#EBCBDD", "#DDDDDD")
     hatches = ("", "///", "...", "\\\\\\", "xxx")
     left = [0.0] * len(rows)
+    far = max(sum(row.values()) for row in rows.values())
     for index, part in enumerate(parts):
         sizes = [row.get(part, 0.0) for row in rows.values()]
         bars = ax.barh(
@@ -428,7 +429,7 @@ def stacked_bars(rows: dict[str, dict[str, float]], title: str, xlabel: str) -> 
             edgecolor="white",
         )
         for bar, size in zip(bars, sizes, strict=True):
-            if size:
+            if size > far * (0.015 + 0.013 * len(f"{size:g}")):  # wide enough for its label
                 ax.text(
                     bar.get_x() + size / 2, bar.get_y() + 0.4, f"{size:g}", ha="center", va="center", fontsize=8,
                     bbox={"boxstyle": "round,pad=0.15", "facecolor": "white", "linewidth": 0},
@@ -1219,4 +1220,67 @@ def memory_steps(
     ax.yaxis.set_minor_formatter(NullFormatter())
     ax.set_xticks(sizes[::step], [units.iec(size) for size in sizes[::step]])
     ax.yaxis.set_major_formatter(EngFormatter(sep=" "))
+    return fig
+
+
+# --- a transformer's budget ----------------------------------------------------------------------------------------
+
+_TERMS = {  # the look of each term of memory, by name
+    "parameters": ("#BBDDF2", ""), "weights": ("#BBDDF2", ""), "gradients": ("#F6C9A8", "///"),
+    "optimizer": ("#BDE8D8", "..."), "activations": ("#EBCBDD", "\\\\\\"), "KV cache": ("#EBCBDD", "\\\\\\"),
+    "logits": ("#DDDDDD", "xxx"),
+}  # fmt: skip
+
+
+@styled
+def budget(memory: Mapping[str, float], capacity: float, times: tuple[float, float], title: str) -> Figure:
+    """What fits and what bounds: the memory by term against a device's capacity, above the two times of a step.
+
+    `memory` maps the name of a term to its bytes; `times` are the seconds of the arithmetic and of the memory.
+    """
+    # A fixed layout, since the explorer redraws at every step of a slider.
+    fig = Figure(figsize=(WIDTH, 3.2), layout="none")
+    FigureCanvasAgg(fig)
+    top, bottom = fig.subplots(2, 1, height_ratios=(1, 1.25))
+    fig.subplots_adjust(left=0.125, right=0.975, top=0.92, bottom=0.19, hspace=0.5)
+    top.set_title(title)
+    total, left, far = sum(memory.values()), 0.0, 1.3 * max(*memory.values(), sum(memory.values()), capacity)
+    for name, size in memory.items():
+        colour, hatch = _TERMS[name]
+        top.barh(0, size, left=left, label=name, color=colour, hatch=hatch, edgecolor="white")
+        left += size
+    top.axvline(capacity, color=BLACK, linewidth=1.2, label="capacity")
+    verdict = "fits" if total <= capacity else "does not fit"
+    top.annotate(
+        f"{units.si(total, 'B')}: {verdict}", (total, 0), xytext=(5, 0), textcoords="offset points", va="center",
+        weight="bold", color=BLACK if total <= capacity else VERMILLION,
+        bbox={"boxstyle": "square,pad=0.1", "facecolor": "white", "linewidth": 0},
+    )  # fmt: skip
+    top.annotate(
+        f"device: {units.si(capacity, 'B')}",
+        (capacity, 0.68),
+        xytext=(4, 0),
+        textcoords="offset points",
+        va="center",
+        fontsize=8,
+    )
+    top.set(xlim=(0, far), ylim=(-0.5, 0.95), yticks=[0], yticklabels=["memory"])
+    top.xaxis.set_major_formatter(EngFormatter("B"))
+    kinds = {
+        "arithmetic": {"facecolor": "white", "edgecolor": VERMILLION, "hatch": "//////"},
+        "moving": {"color": BLUE},
+    }
+    for row, ((name, look), seconds) in enumerate(zip(kinds.items(), times, strict=True)):
+        bottom.barh(row, seconds, height=0.6, label=name, **look)
+        bound = ": bounds the step" if seconds == max(times) else ""
+        bottom.annotate(
+            f"{units.duration(seconds)}{bound}", (seconds, row), xytext=(5, 0), textcoords="offset points",
+            va="center", fontsize=8, weight="bold" if bound else "normal",
+        )  # fmt: skip
+    bottom.set_xscale("log")
+    bottom.set(xlim=(min(times) / 5, max(times) * 60), ylim=(1.5, -0.5), yticks=[0, 1], yticklabels=list(kinds))
+    bottom.xaxis.set_major_formatter(EngFormatter("s"))
+    for ax in (top, bottom):
+        ax.grid(axis="y", visible=False)
+    fig.legend(*top.get_legend_handles_labels(), loc="lower center", ncols=6, fontsize=8)
     return fig

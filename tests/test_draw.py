@@ -64,6 +64,10 @@ FIGURES = {
     "storage without elements": lambda: draw.storage(torch.arange(6.0)[:0], "title"),
     "bars": lambda: draw.bars({"a": 0.4, "b": 6.0}, "title", "MFU", ("limit", 1.0)),
     "bars log": lambda: draw.bars({"a": 1e20, "b": 2e25}, "title", "FLOP", ("line", 1e26), log=True),
+    "budget": lambda: draw.budget({"weights": 2e9, "KV cache": 5e9}, 8e9, (1e-3, 5e-2), "title"),
+    "budget, all terms": lambda: draw.budget(
+        dict.fromkeys(("parameters", "gradients", "optimizer", "activations", "logits"), 1e10), 8e9, (2.0, 0.001), "t"
+    ),
     "runs": lambda: draw.runs([0.002, 0.001, 0.004, 0.002], "title"),
     "roofline": lambda: draw.roofline({"H100": H100}),
     "roofline of two memories": lambda: draw.roofline(A100, [draw.Point("matmul 512", 170.7, predicted=2.65e14)], "t"),
@@ -391,3 +395,13 @@ def test_memory_steps_names_each_cache_and_both_ends():
     (ax,) = FIGURES["memory_steps"]().axes
     texts = [text.get_text() for text in ax.texts]
     assert texts == ["L1\n64 KiB", "L3\n32 MiB", "71.4 GB/s", "33.3 GB/s"]
+
+
+def test_a_budget_says_what_fits_and_what_bounds():
+    words = draw.summary(FIGURES["budget"]())
+    assert "Text: 7 GB: fits | device: 8 GB" in words
+    assert "Text: 1 ms | 50 ms: bounds the step" in words
+    too_large = FIGURES["budget, all terms"]()
+    assert "Text: 50 GB: does not fit | device: 8 GB" in draw.summary(too_large)
+    hatches = [bars[0].get_hatch() for bars in too_large.axes[0].containers]
+    assert len(set(hatches)) == len(hatches) == 5

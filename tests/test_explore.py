@@ -1,12 +1,13 @@
 """The interactive views, driven through their controls as a browser would."""
 
 import html
+import itertools
 import random
 
 import pytest
 import torch
 
-from helpers import draw, explore, formats, storage
+from helpers import budget, draw, explore, formats, specs, storage
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
@@ -306,3 +307,49 @@ def test_each_end_of_each_slider_can_be_drawn(rooflines):
 def test_no_machine_for_the_sliders(arguments, error, words):
     with pytest.raises(error, match=words):
         explore.roofline(*arguments)
+
+
+@pytest.fixture
+def plan():
+    return explore.transformer_budget()
+
+
+def test_a_budget_is_that_of_the_controls(plan):
+    step = budget.training(budget.MODELS["Llama 3 8B"], 1, 4096, devices=8)
+    assert plan.budget == step
+    assert "39.8 GB left" in plan.text.value
+    plan.recompute.value, plan.batch.value = True, 4
+    assert plan.budget == budget.training(budget.MODELS["Llama 3 8B"], 4, 4096, devices=8, recompute=True)
+    assert bytes(plan.picture.value).startswith(b"\x89PNG")
+
+
+def test_what_does_not_fit_is_said_in_bytes(plan):
+    plan.devices.value = 1
+    room = specs.find(plan.machine.value).memory - plan.budget.total
+    assert room < 0
+    assert f"{-room / 1e9:.1f} GB too much" in plan.text.value
+
+
+def test_decoding_has_no_recomputation_and_counts_texts_in_all(plan):
+    plan.task.value = "decoding"
+    assert plan.recompute.disabled
+    assert plan.batch.description == "texts in all"
+    assert plan.budget == budget.decoding(budget.MODELS["Llama 3 8B"], 1, 4096, devices=8)
+    assert "for 1 token:" in plan.text.value
+
+
+def test_every_model_on_every_machine(plan):
+    for machine, model in itertools.product(plan.machine.options, plan.model.options):
+        plan.machine.value, plan.model.value = machine, model
+        assert "A step takes at least" in plan.text.value
+
+
+def test_a_budget_has_a_picture_and_words(plan):
+    data, metadata = plan._repr_mimebundle_()
+    assert data["text/plain"].startswith("Interactive view: memory by term against a device")
+    assert 20 <= len(metadata["image/png"]["alt"]) <= 200
+
+
+def test_unknown_models_are_refused():
+    with pytest.raises(ValueError, match="'GPT-9' is not on the list; take one of GPT-2 small"):
+        explore.transformer_budget("GPT-9")

@@ -21,6 +21,7 @@ LAYERS = {
     "exercises": 1,
     "counting": 2,
     "machine": 2,
+    "budget": 1,
     "draw": 3,
     "explore": 3,
     "selfcheck": 3,

@@ -1,0 +1,140 @@
+"""A transformer's budget against a real module, published tables and hand formulas."""
+
+import doctest
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+from torch.utils.flop_counter import FlopCounterMode
+
+from helpers import budget
+from helpers.budget import MODELS, Transformer
+from helpers.roofline import Roofline
+
+
+class Layer(nn.Module):
+    """A layer with grouped heads and, if asked for, a gated MLP, written without the course's formulas."""
+
+    def __init__(self, model):
+        super().__init__()
+        d, h, kv = model.width, model.hidden, model.kv_width
+        self.model = model
+        self.norms = nn.ModuleList(nn.LayerNorm(d, bias=False) for _ in range(2))
+        self.q, self.k, self.v, self.o, self.up, self.down = (
+            nn.Linear(*shape, bias=False) for shape in ((d, d), (d, kv), (d, kv), (d, d), (d, h), (h, d))
+        )
+        self.gate = nn.Linear(d, h, bias=False) if model.gated else None
+
+    def forward(self, x):
+        model, y = self.model, self.norms[0](x)
+        size = model.width // model.heads
+        q, k, v = (part(y).unflatten(-1, (-1, size)).transpose(1, 2) for part in (self.q, self.k, self.v))
+        mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=model.kv_heads != model.heads)
+        x = x + self.o(mixed.transpose(1, 2).flatten(2))
+        y = self.norms[1](x)
+        return x + self.down(F.silu(self.gate(y)) * self.up(y) if self.gate else F.gelu(self.up(y)))
+
+
+def kept(function, parameters):
+    own = {p.untyped_storage().data_ptr() for p in parameters}
+    seen = {}
+
+    def pack(tensor):
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in own:
+            seen[storage.data_ptr()] = storage
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        result = function()
+    assert result is not None
+    return sum(storage.nbytes() for storage in seen.values())
+
+
+SMALL = Transformer("small", layers=2, width=64, heads=4, vocabulary=50)
+GATED = Transformer("gated", layers=2, width=64, heads=8, vocabulary=50, hidden=160, gated=True, tied=False)
+
+
+@pytest.mark.parametrize("model", [SMALL, GATED], ids=lambda model: model.name)
+@pytest.mark.parametrize(("batch", "tokens"), [(1, 16), (3, 32)])
+def test_activations_are_those_that_autograd_keeps(model, batch, tokens):
+    layer, x = Layer(model), torch.randn(batch, tokens, model.width, requires_grad=True)
+    assert kept(lambda: layer(x), layer.parameters()) * model.layers == model.activations(batch, tokens)
+
+
+def test_recomputation_keeps_inputs_and_one_layer():
+    inputs, layer = 4 * 3 * 32 * 64, SMALL.activations(3, 32) / 2
+    assert SMALL.activations(3, 32, recompute=True) == 2 * inputs + layer
+
+
+@pytest.mark.parametrize("model", [SMALL, GATED], ids=lambda model: model.name)
+def test_parameters_and_flops_are_those_of_a_module(model):
+    layer = Layer(model)
+    matrices = sum(p.numel() for p in layer.parameters() if p.dim() == 2)
+    assert model.matrices == model.layers * matrices + model.vocabulary * model.width
+    x = torch.randn(1, 16, model.width)
+    with FlopCounterMode(display=False) as counter:
+        layer(x)
+    found = counter.get_total_flops()  # it has no rule for fused attention on a CPU
+    scores = 4 * 16 * 16 * model.width
+    unembedding = 2 * 16 * model.vocabulary * model.width
+    assert model.forward_flops(16) == model.layers * (found + scores) + unembedding
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "kv"),
+    [
+        ("GPT-3 175B", 174.6e9, 2 * 96 * 12288 * 2),
+        ("Llama 3 8B", 8.03e9, 131_072),
+        ("Llama 3 70B", 70.6e9, 327_680),
+        ("Llama 3 405B", 405.8e9, 2 * 126 * 8 * 128 * 2),
+    ],
+)
+def test_published_sizes(name, parameters, kv):
+    assert MODELS[name].parameters == pytest.approx(parameters, rel=0.002)
+    assert MODELS[name].kv_bytes(2) == kv
+
+
+def test_both_precisions_take_16_bytes_per_parameter():
+    for precision in budget.PRECISIONS:
+        memory = budget.training(SMALL, 1, 16, precision=precision).memory
+        assert memory["parameters"] + memory["gradients"] + memory["optimizer"] == 16 * SMALL.parameters
+
+
+def test_devices_share_the_states_and_nothing_else():
+    one, four = (budget.training(SMALL, 2, 16, devices=n) for n in (1, 4))
+    for term in ("parameters", "gradients", "optimizer"):
+        assert four.memory[term] == one.memory[term] / 4
+    for term in ("activations", "logits"):
+        assert four.memory[term] == one.memory[term]
+    assert four.flops == one.flops == 3 * 2 * SMALL.forward_flops(16)
+    assert one.total == sum(one.memory.values())
+
+
+def test_recomputation_costs_a_forward_pass():
+    plain, again = (budget.training(SMALL, 2, 16, recompute=flag) for flag in (False, True))
+    assert again.flops == plain.flops * 4 / 3
+    assert again.memory["activations"] < plain.memory["activations"]
+
+
+def test_decoding_reads_weights_once_and_every_cache():
+    model = MODELS["Llama 3 70B"]
+    one, many = (budget.decoding(model, batch, 8192, itemsize=1) for batch in (1, 64))
+    assert one.memory["KV cache"] == 8192 * 163_840
+    assert many.bytes - one.bytes == 63 * 8192 * 163_840
+    assert many.flops == 64 * one.flops
+    roof = Roofline(1979e12, 3.35e12)
+    assert one.bound(roof) == "memory"
+    assert max(one.times(roof)) == one.bytes / 3.35e12
+
+
+def test_errors_are_sentences():
+    with pytest.raises(ValueError, match="the heads share the width evenly"):
+        Transformer("odd", layers=1, width=10, heads=3, vocabulary=5)
+    with pytest.raises(ValueError, match="no precision 'int4': take one of float32, mixed bfloat16"):
+        budget.training(SMALL, 1, 1, precision="int4")
+
+
+def test_examples():
+    assert doctest.testmod(budget).failed == 0
