@@ -1,6 +1,5 @@
 """`python -m tests.refresh`: what it stores, and that storing again changes nothing."""
 
-import subprocess
 import sys
 
 import nbformat
@@ -10,7 +9,7 @@ from PIL import Image
 
 from helpers import draw
 from tests import cover, refresh
-from tests.course import ROOT, read
+from tests.course import read
 
 CELLS = [
     "import sys\n\nfrom helpers import draw, explore, units\nfrom helpers.selfcheck import check",
@@ -71,12 +70,11 @@ def test_a_failing_cell_leaves_the_file_alone(path):
     assert path.read_bytes() == before
 
 
-def test_an_unknown_number_is_refused():
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.refresh", "99"], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 2
-    assert "there is no notebook 99; there are 00, 01" in done.stderr
+def test_an_unknown_number_is_refused(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["refresh", "99"])
+    with pytest.raises(SystemExit, match="2"):
+        refresh.main()
+    assert "there is no notebook 99; there are 00, 01" in capsys.readouterr().err
 
 
 def test_the_picture_of_the_readme_is_the_one_that_the_course_draws():
