@@ -358,23 +358,18 @@ class RooflineView(View):
     def __init__(self, roof: Roofline) -> None:
         self._start = roof
         wide = {"style": {"description_width": "100px"}, "layout": {"width": "520px"}, "continuous_update": True}
-        self.peak = widgets.FloatLogSlider(
-            value=roof.peak, min=10, max=16, step=0.05, readout_format=".3s", description="peak, FLOP/s", **wide
-        )
-        self.bandwidth = widgets.FloatLogSlider(
-            value=roof.bandwidth, min=9, max=13.5, step=0.05, readout_format=".3s", description="bandwidth, B/s", **wide
-        )
-        powers = {"continuous_update": True} | wide
+        self.peak = _log_slider(roof.peak, 10, 16, description="peak, FLOP/s", **wide)
+        self.bandwidth = _log_slider(roof.bandwidth, 9, 13.5, description="bandwidth, B/s", **wide)
         self.batch = widgets.SelectionSlider(
-            options=[2**power for power in range(17)], value=64, description="batch", **powers
+            options=[2**power for power in range(17)], value=64, description="batch", **wide
         )
         self.width = widgets.SelectionSlider(
-            options=[2**power for power in range(6, 15)], value=4096, description="width", **powers
+            options=[2**power for power in range(6, 15)], value=4096, description="width", **wide
         )
         self.op = widgets.ToggleButtons(
             options=list(_OPS), value="linear layer", description="op", style={"button_width": "auto"}
         )
-        self.reset = widgets.Button(description="back to the start", layout={"width": "auto"})
+        self.reset = widgets.Button(description="back to the start", layout={"width": "170px"})
         self.text = widgets.HTML()
         self.picture = widgets.Image(format="png", layout={"max_width": "704px"})
         for control in (self.peak, self.bandwidth, self.batch, self.width, self.op):
@@ -442,6 +437,14 @@ class RooflineView(View):
             rates=(3e9, 1e17),
             datasheet=["at the start"],
         )
+
+
+def _log_slider(value: float, low: float, high: float, **style: Any) -> widgets.FloatLogSlider:
+    """A slider over powers of ten, its steps laid so that the value is one of them: a browser moves it to a step."""
+    step, place = 0.05, math.log10(value)
+    low = place - step * math.floor((place - low) / step)
+    high = place + step * math.floor((high - place) / step)
+    return widgets.FloatLogSlider(value=value, min=low, max=high, step=step, readout_format=".3s", **style)
 
 
 def roofline(peak: float = 989.5e12, bandwidth: float = 3.35e12) -> RooflineView:
