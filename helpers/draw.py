@@ -1281,6 +1281,7 @@ def budget(memory: Mapping[str, float], capacity: float, times: tuple[float, flo
     bottom.set_xscale("log")
     bottom.set(xlim=(min(times) / 5, max(times) * 60), ylim=(1.5, -0.5), yticks=[0, 1], yticklabels=list(kinds))
     bottom.xaxis.set_major_formatter(EngFormatter("s"))
+    bottom.xaxis.set_minor_locator(NullLocator())  # half of the time to draw went into minor ticks
     for ax in (top, bottom):
         ax.grid(axis="y", visible=False)
     fig.legend(*top.get_legend_handles_labels(), loc="lower center", ncols=6, fontsize=8)
