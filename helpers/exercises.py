@@ -2183,6 +2183,7 @@ _add(
         oracle=lambda: math.floor((80e9 - 35e9) / (_PER_TOKEN * 4096)),
         mistakes={
             "That is the page's own count: check its cache of 160 MB for 4096 tokens.": lambda: 45e9 // 160e6,
+            "That is the printed number: check the page's cache of 160 MB for 4096 tokens.": lambda: 280,
             "That is what 160 MiB give: the page's cache is still a factor of 8 too small.": lambda: (
                 45e9 // (160 * 2**20)
             ),
@@ -2205,6 +2206,7 @@ _add(
             "That is the claim again: 8192 numbers for each token are 64 heads, and the cache has 8.": lambda: (
                 8 * _PER_TOKEN * 131_072 / 1e9
             ),
+            "That is the printed number: it counts 64 heads for each token, and the cache has 8.": lambda: 340.0,
             "You counted keys or values: the cache holds both.": lambda: _PER_TOKEN * 131_072 / 2e9,
             "That is in GiB; the question asks for GB.": lambda: _PER_TOKEN * 131_072 / 2**30,
             "That is a number of bytes; the question asks for GB.": lambda: _PER_TOKEN * 131_072,
