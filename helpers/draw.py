@@ -51,7 +51,8 @@ _STYLE |= matplotlib.rc_params_from_file(_FILE, use_default_template=False)
 
 WIDTH = 6.4  # inches; at 110 dpi a figure is at most 704 pixels wide
 BLUE, VERMILLION, GREEN, PURPLE, BLACK = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000"
-FIELDS = {"sign": "#F6C9A8", "exponent": "#BBDDF2", "fraction": "#BDE8D8"}  # tints, for black digits on top
+TINTS = ("#BBDDF2", "#F6C9A8", "#BDE8D8", "#EBCBDD", "#DDDDDD")  # of the five colours, for black digits on top
+FIELDS = {"sign": TINTS[1], "exponent": TINTS[0], "fraction": TINTS[2]}
 _MARKERS = "os^Dv"
 
 
@@ -414,7 +415,6 @@ def stacked_bars(rows: dict[str, dict[str, float]], title: str, xlabel: str) -> 
     """A bar per row, stacked from named parts, with the size in each part that has room, and the total at its end."""
     fig, ax = _canvas(1.1 + 0.36 * len(rows), title, xlabel)
     parts = list(dict.fromkeys(part for row in rows.values() for part in row))
-    colours = ("#BBDDF2", "#F6C9A8", "#BDE8D8", "#EBCBDD", "#DDDDDD")
     hatches = ("", "///", "...", "\\\\\\", "xxx")
     left = [0.0] * len(rows)
     far = max(sum(row.values()) for row in rows.values())
@@ -425,7 +425,7 @@ def stacked_bars(rows: dict[str, dict[str, float]], title: str, xlabel: str) -> 
             sizes,
             left=left,
             label=part,
-            color=colours[index],
+            color=TINTS[index],
             hatch=hatches[index],
             edgecolor="white",
         )
@@ -448,8 +448,6 @@ def stacked_bars(rows: dict[str, dict[str, float]], title: str, xlabel: str) -> 
 
 # --- named dimensions ----------------------------------------------------------------------------------------------
 
-_TINTS = ("#BBDDF2", "#F6C9A8", "#BDE8D8", "#EBCBDD", "#DDDDDD")
-
 
 @styled
 def groups(rows: dict[str, Sequence[int]], title: str, group: str) -> Figure:
@@ -463,7 +461,7 @@ def groups(rows: dict[str, Sequence[int]], title: str, group: str) -> Figure:
             ax.add_patch(
                 Rectangle(
                     (position, row - 0.32), 1, 0.64,
-                    facecolor=_TINTS[member % 5], edgecolor="white", linewidth=1.5,
+                    facecolor=TINTS[member % 5], edgecolor="white", linewidth=1.5,
                 )
             )  # fmt: skip
             ax.text(position + 0.5, row, str(member), ha="center", va="center", fontsize=10)
@@ -516,7 +514,6 @@ def images(pictures: dict[str, torch.Tensor], title: str, columns: int = 1) -> F
 
 # --- storage and strides -------------------------------------------------------------------------------------------
 
-VIEWS = ("#BBDDF2", "#F6C9A8", "#BDE8D8", "#EBCBDD", "#DDDDDD")  # tints of the five colours, one per view
 _HATCHES = ("", "////", "....", "\\\\\\\\", "xxxx")
 MOST_CELLS = 96
 _GREY = "#767676"
@@ -590,9 +587,9 @@ def _cells(views: dict[str, torch.Tensor]) -> list[Any]:
     """The values on the storage that all the views share, in order; refuses what cannot be drawn."""
     first = next(iter(views.values()))
     count = layout(first).storage_bytes // first.element_size()
-    if not 1 <= count <= MOST_CELLS or len(views) > len(VIEWS):
+    if not 1 <= count <= MOST_CELLS or len(views) > len(TINTS):
         raise ValueError(
-            f"a strip has 1 to {MOST_CELLS} cells and at most {len(VIEWS)} tensors, got {count} and {len(views)}"
+            f"a strip has 1 to {MOST_CELLS} cells and at most {len(TINTS)} tensors, got {count} and {len(views)}"
         )
     for name, view in views.items():
         if view.dim() > 3 or view.numel() > MOST_CELLS:
@@ -720,7 +717,7 @@ def _draw_numbers(
 def _draw_cells(ax: Axes, cells: Sequence[_Cell]) -> None:
     """All boxes in a few collections and all numbers in one: a widget redraws them at every change."""
     for lane in {cell.lane: None for cell in cells}:
-        colour, hatch = ("white", "") if lane is None else (VIEWS[lane], _HATCHES[lane])
+        colour, hatch = ("white", "") if lane is None else (TINTS[lane], _HATCHES[lane])
         mine = [cell for cell in cells if cell.lane == lane]
         boxes = [_box(cell.x, cell.y, 1, cell.height) for cell in mine]
         ax.add_collection(PolyCollection(boxes, facecolor=colour, edgecolor=_GREY, linewidth=0.6), autolim=False)

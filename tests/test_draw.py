@@ -268,7 +268,7 @@ def test_lanes_differ_in_colour_and_hatch():
     figure = draw.storage({str(k): x[k:] for k in range(5)}, "title")
     hatches = {p.get_hatch() for p in figure.axes[0].collections if isinstance(p, PolyCollection)}
     assert len(hatches) == 5
-    assert len(draw.VIEWS) == len(set(draw.VIEWS)) == 5
+    assert len(draw.TINTS) == len(set(draw.TINTS)) == 5
 
 
 @pytest.mark.parametrize(
