@@ -24,6 +24,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
 from matplotlib.path import Path as MplPath
+from matplotlib.patheffects import Normal, Stroke
 from matplotlib.text import Text
 from matplotlib.textpath import TextPath
 from matplotlib.ticker import (
@@ -52,6 +53,8 @@ _STYLE |= matplotlib.rc_params_from_file(_FILE, use_default_template=False)
 WIDTH = 6.4  # inches; at 110 dpi a figure is at most 704 pixels wide
 BLUE, VERMILLION, GREEN, PURPLE, BLACK = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000"
 TINTS = ("#BBDDF2", "#F6C9A8", "#BDE8D8", "#EBCBDD", "#DDDDDD")  # of the five colours, for black digits on top
+# Words in a colour: darker than the lines and marks, since thin strokes need more contrast with white.
+INKS = {BLUE: BLUE, VERMILLION: "#B04A00", GREEN: "#007A59", PURPLE: "#9C4676", BLACK: BLACK}
 FIELDS = {"sign": TINTS[1], "exponent": TINTS[0], "fraction": TINTS[2]}
 _MARKERS = "os^Dv"
 
@@ -117,10 +120,11 @@ def png(figure: Figure, description: str | None = None, *, quick: bool = False) 
         picture.save(buffer, format="png", compress_level=1, pnginfo=words)
         return buffer.getvalue()
     # 64 colours hold a chart and its soft edges, and make the stored notebook a third as large. Hatches are all edges:
-    # they need fewer, chosen so that the few pixels of a marker keep theirs.
+    # they need fewer. An octree keeps the colour also of a few pixels, such as a marker or a word.
     hatched = any(patch.get_hatch() for ax in figure.axes for patch in ax.patches)
-    colours, method = (40, Image.Quantize.FASTOCTREE) if hatched else (64, Image.Quantize.MEDIANCUT)
-    picture.quantize(colours, method, dither=Image.Dither.NONE).save(buffer, format="png", optimize=True, pnginfo=words)
+    colours = 40 if hatched else 64
+    few = picture.quantize(colours, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
+    few.save(buffer, format="png", optimize=True, pnginfo=words)
     return buffer.getvalue()
 
 
@@ -396,7 +400,7 @@ def lines(
             textcoords="offset points",
             va="center",
             fontsize=8,
-            color=line.get_color(),
+            color=INKS[line.get_color()],
         )
     if "x" in log:
         ax.set_xscale("log")
@@ -502,7 +506,7 @@ def images(pictures: dict[str, torch.Tensor], title: str, columns: int = 1) -> F
     for ax, (name, picture) in itertools.zip_longest(axes, pictures.items(), fillvalue=("", None)):
         ax.set(xticks=[], yticks=[])
         ax.grid(visible=False)
-        ax.spines[:].set(visible=picture is not None, color="#999999", linewidth=0.8)  # white pictures end somewhere
+        ax.spines[:].set(visible=picture is not None, color=_GREY, linewidth=0.8)  # white pictures end somewhere
         if picture is not None:
             pixels = picture.detach().cpu().clamp(0, 1).numpy()
             ax.imshow(pixels, cmap="gray", vmin=0, vmax=1, interpolation="nearest", label=name)
@@ -758,7 +762,7 @@ def _draw_step(ax: Axes, strip: _Strip, view: torch.Tensor, k: int, level: float
         if at <= other < at + 4:
             at = other
     label = f"dim {k}: +{view.stride(k)}"
-    ax.text(at + shift + 0.2, up, label, ha="left", va="center", fontsize=8, color=colour)
+    ax.text(at + shift + 0.2, up, label, ha="left", va="center", fontsize=8, color=INKS[colour])
 
 
 # --- counting FLOPs ------------------------------------------------------------------------------------------------
@@ -866,10 +870,11 @@ def intensity_curves(
     labels = _apart({name: math.log10(y[-1]) for name, (_, y) in curves.items()}, math.log10(top / bottom) / 16)
     for place, (name, (x, y)) in enumerate(curves.items()):
         colour = (GREEN, PURPLE, BLACK, BLUE, VERMILLION)[place % 5]
-        ax.plot(x, y, label=name, marker=_MARKERS[place % 5], markevery=max(1, len(x) // 6), color=colour)
+        ax.plot(x, y, label=name, marker=_MARKERS[place % 5], markevery=max(1, len(x) // 6), color=colour,
+                path_effects=[Stroke(linewidth=4, foreground="white"), Normal()])  # fmt: skip  # off the shades
         ax.annotate(
             name, (x[-1], 10 ** labels[name]), xytext=(6, 0), textcoords="offset points",
-            va="center", fontsize=8, color=colour,
+            va="center", fontsize=8, color=INKS[colour],
         )  # fmt: skip
     box = {"boxstyle": "round,pad=0.1", "facecolor": "white", "linewidth": 0}
     places = {f"{x:.0f}": x for x, _ in sorted(crossings)}
@@ -888,12 +893,9 @@ def intensity_curves(
         (ridge,) = ridges.values()
         ax.axhspan(bottom, ridge, color="#E3F0F9", linewidth=0, zorder=0)
         ax.axhspan(ridge, top, facecolor="#FDF3EA", edgecolor="#F6DCC6", hatch="//", linewidth=0, zorder=0)
-        ax.text(
-            right / 1.1, top / 1.15, "compute-bound", color=VERMILLION, va="top", ha="right", weight="bold", bbox=box
-        )
-        ax.text(
-            right / 1.1, bottom * 1.15, "memory-bound", color=BLUE, va="bottom", ha="right", weight="bold", bbox=box
-        )
+        side = {"ha": "right", "weight": "bold", "bbox": box}
+        ax.text(right / 1.1, top / 1.15, "compute-bound", color=INKS[VERMILLION], va="top", **side)
+        ax.text(right / 1.1, bottom * 1.15, "memory-bound", color=BLUE, va="bottom", **side)
     ax.grid(visible=False)
     return fig
 
@@ -1251,7 +1253,7 @@ def budget(memory: Mapping[str, float], capacity: float, times: tuple[float, flo
     verdict = "fits" if total <= capacity else "does not fit"
     top.annotate(
         f"{units.si(total, 'B')}: {verdict}", (total, 0), xytext=(5, 0), textcoords="offset points", va="center",
-        weight="bold", color=BLACK if total <= capacity else VERMILLION,
+        weight="bold", color=BLACK if total <= capacity else INKS[VERMILLION],
         bbox={"boxstyle": "square,pad=0.1", "facecolor": "white", "linewidth": 0},
     )  # fmt: skip
     top.annotate(
