@@ -88,7 +88,8 @@ def test_no_slide_is_larger_than_the_screen(path, context, tmp_path):
     deck.write_text(export.slides(path), encoding="utf-8")
     measured = slides.measure(context, deck)
     assert len(measured) > len(sections([(cell, export.slide_type(cell)) for cell in read(path).cells]))
-    assert not [str(slide) for slide in measured if not slide.fits]
+    too_large = [str(slide) for slide in measured if not slide.fits]
+    assert not too_large, "\n".join(too_large)
 
 
 def deck(tmp_path, body):
