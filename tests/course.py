@@ -42,23 +42,29 @@ class Task:
     solution: str
 
 
+def asked(stub: NotebookNode) -> str:
+    """The name of the exercise that a stub checks. Raises ValueError for a cell that does not end in one check."""
+    called = re.findall(r"^check\(\"?(\w+)", stub.source, re.MULTILINE)
+    if len(called) != 1 or not stub.source.splitlines()[-1].startswith("check("):
+        raise ValueError(f"an exercise stub ends in its one check(...):\n{stub.source}")
+    return called[0]
+
+
 def exercises(notebook: NotebookNode) -> list[Task]:
     """The exercises in order. Raises ValueError for one that is not made of the five cells that the course uses."""
     found = []
     for index, cell in enumerate(notebook.cells):
         if "exercise" not in tags(cell):
             continue
-        called = re.findall(r"^check\(\"?(\w+)", cell.source, re.MULTILINE)
-        if len(called) != 1 or not cell.source.splitlines()[-1].startswith("check("):
-            raise ValueError(f"an exercise stub ends in its one check(...):\n{cell.source}")
+        name = asked(cell)
         spec = "exercise-spec" in tags(notebook.cells[index - 1])
         statement = notebook.cells[index - 2 if spec else index - 1].source
         hint, solution = (notebook.cells[index + step].source for step in (1, 2))
         fences = re.findall(r"^```python\n(.*?)^```", solution, re.MULTILINE | re.DOTALL)
-        for name, text in (("Hint", hint), ("Solution", solution)):
+        for part, text in (("Hint", hint), ("Solution", solution)):
             if not text.startswith(f"<details><summary>{name}</summary>\n\n") or not text.endswith("\n\n</details>"):
-                raise ValueError(f"exercise {called[0]}: no folded {name} in its place after the stub:\n{text}")
+                raise ValueError(f"exercise {name}: no folded {part} in its place after the stub:\n{text}")
         if len(fences) != 1:
-            raise ValueError(f"exercise {called[0]}: the solution has {len(fences)} Python fences, not one")
-        found.append(Task(index, called[0], statement, cell.source, hint, fences[0]))
+            raise ValueError(f"exercise {name}: the solution has {len(fences)} Python fences, not one")
+        found.append(Task(index, name, statement, cell.source, hint, fences[0]))
     return found
