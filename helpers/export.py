@@ -8,10 +8,12 @@ import argparse
 import base64
 import importlib.util
 import io
+import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +31,7 @@ _WHAT = {
     "slides": "Each deck opens in this browser, without a network. S opens the speaker's view, ? lists all keys.",
     "pages": "These pages show the course as it was run. To predict, run and check yourself, open it in JupyterLab.",
 }
+_CHARACTERS = 95  # in a line of prose on a slide
 SLIDE_TYPES = ("slide", "subslide", "fragment", "notes", "skip")
 
 
@@ -38,14 +41,23 @@ def slide_type(cell: NotebookNode) -> str:
 
 
 def _height(cell: NotebookNode) -> float:
-    """About how many px a code cell takes on a slide with its outputs; slides.css has the sizes."""
-    height = 22 + 23.4 * len(cell.source.splitlines())
+    """About how many px a cell takes on a slide, code with its outputs; slides.css has the sizes."""
+    if slide_type(cell) == "notes":
+        return 0
+    if cell.cell_type == "markdown":
+        parts = [part.splitlines() for part in cell.source.split("\n\n")]
+        return sum(12 + 30.8 * sum(math.ceil(len(line) / _CHARACTERS) for line in part) for part in parts)
+    return 22 + 23.4 * len(cell.source.splitlines()) + _shown(cell)
+
+
+def _shown(cell: NotebookNode) -> float:
+    """About how many px the outputs of a code cell take."""
+    height = 0.0
     for output in cell.outputs:
         data = output.get("data", {"text/plain": output.get("text", "")})
         if "image/png" in data:
-            height += 12 + min(
-                400, int.from_bytes(base64.b64decode(data["image/png"])[20:24])
-            )  # of the header of a PNG
+            tall = int.from_bytes(base64.b64decode(data["image/png"])[20:24])  # of the header of a PNG
+            height += 12 + min(400, tall)
         elif rows := data.get("text/html", "").count("<tr"):
             height += 12 + 32.4 * rows
         else:
@@ -65,14 +77,18 @@ def stage(notebook: NotebookNode) -> NotebookNode:
     """The notebook as reveal.js wants it, changed in place: sections of slides, fragments in them, notes aside.
 
     Every cell gets the tags that go before, between (code and outputs) and after it; cells to skip are gone. A cell
-    that alone is too tall for a slide shows its outputs on the next one. ValueError where the first cell starts none.
+    that alone is too tall for a slide shows its outputs on the next one, and so does one with a picture where the
+    slide is too tall with what follows: that speaks of the picture. ValueError where the first cell starts no slide.
     """
-    notebook.cells = [cell for cell in notebook.cells if slide_type(cell) != "skip"]
-    if not notebook.cells or slide_type(notebook.cells[0]) != "slide":
+    notebook.cells = cells = [cell for cell in notebook.cells if slide_type(cell) != "skip"]
+    if not cells or slide_type(cells[0]) != "slide":
         raise ValueError("the first cell that is shown must have the slide type 'slide'")
     fragment, end = "", ""  # what would close the fragment and the sections that are open
-    for cell in notebook.cells:
+    above = 0.0  # px of the slide that are taken
+    for index, cell in enumerate(cells):
         before, between, after = "", "", ""
+        if slide_type(cell) in ("slide", "subslide"):
+            above = 0
         match slide_type(cell):
             case "slide":
                 before, fragment, end = fragment + end + "<section><section>", "", "</section></section>"
@@ -83,10 +99,15 @@ def stage(notebook: NotebookNode) -> NotebookNode:
             case "notes":
                 before, after = '<aside class="notes">', "</aside>"
                 cell.source = cell.source.replace("<details>", "<details open>", 1)
-        if cell.cell_type == "code" and _height(cell) > 640:
-            between, fragment = fragment + "</section><section>", ""
+        if cell.cell_type == "code":
+            rest = takewhile(lambda following: slide_type(following) not in ("slide", "subslide"), cells[index + 1 :])
+            pictured = any("image/png" in output.get("data", {}) for output in cell.outputs)
+            whole = above + _height(cell) + sum(map(_height, rest)) if pictured else _height(cell)
+            if whole > 640:
+                between, fragment, above = fragment + "</section><section>", "", _shown(cell) - _height(cell)
+        above += _height(cell)
         cell.metadata.update(before=before, between=between, after=after)
-    notebook.cells[-1].metadata.after += fragment + end
+    cells[-1].metadata.after += fragment + end
     return notebook
 
 
