@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import ScalarFormatter
 
-from helpers.draw.style import BLACK, BLUE, HATCHES, SQUARE, TINTS, VERMILLION, canvas, note, styled
+from helpers.draw.style import BLACK, BLUE, HATCHES, INKS, SQUARE, TINTS, VERMILLION, canvas, note, styled
 
 
 @styled
@@ -24,7 +24,7 @@ def lines(
     fig, ax = canvas(3.0, title, xlabel, ylabel)
     for name, (x, y) in series.items():
         (line,) = ax.plot(x, y, label=name, markevery=max(1, len(x) // 8))
-        note(ax, name, (x[-1], y[-1]), (6, 0), fontsize=8, color=line.get_color())
+        note(ax, name, (x[-1], y[-1]), (6, 0), fontsize=8, color=INKS[line.get_color()])
     if "x" in log:
         ax.set_xscale("log")
         places = sorted({place for x, _ in series.values() for place in x})
