@@ -27,6 +27,7 @@ LAYERS = {
     "draw": 3,
     "explore": 3,
     "selfcheck": 3,
+    "export": 3,
 }
 # Within the top layer the views build on the drawings.
 ALLOWED = {("explore", "draw")}
