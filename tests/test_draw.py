@@ -9,7 +9,7 @@ from matplotlib.collections import PathCollection, PolyCollection
 from matplotlib.text import Annotation
 
 from helpers import draw, formats
-from helpers.draw import intensities
+from helpers.draw.style import apart
 from helpers.roofline import Roofline
 
 H100, CPU = Roofline(989.5e12, 3.35e12), Roofline(180e9, 40e9)
@@ -314,8 +314,12 @@ def test_labels_of_lines_that_end_together_are_moved_apart():
     texts = FIGURES["intensity_curves"]().axes[0].texts
     a, b = (next(text for text in texts if text.get_text() == name).xyann for name in "ab")
     assert a == b == (6, 0)  # beside the end of the line
-    places = intensities._apart({"a": 2.0, "b": 2.01, "c": 1.0}, 0.2)
+    places = apart({"a": 2.0, "b": 2.01, "c": 1.0}, 0.2)
     assert places == {"c": 1.0, "a": 2.0, "b": 2.2}
+    figure = draw.lines({"high": ([1, 9], [1, 5.01]), "low": ([1, 9], [9, 5])}, "title", "x", "y")
+    figure.canvas.draw()
+    high, low = (text.get_window_extent() for text in figure.axes[0].texts)
+    assert low.y0 < high.y0 and high.y0 - low.y0 >= 8.9 * figure.dpi / 72  # points
 
 
 def test_a_roof_has_a_slope_to_the_ridge_and_a_flat_part():
