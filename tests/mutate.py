@@ -546,6 +546,9 @@ def main() -> None:
                 if number % 100 == 0:
                     print(f"{file}, {LEVELS[level]}: {number} of {len(todo)}", flush=True)
         rows.append(_report(file, all_mutants, fates, reasons))
+        gone = {diff for diff in reasons if diff.startswith(f"{file}: ")} - {mutant.diff for mutant in all_mutants}
+        if gone and not options.sample:
+            print(f"\n{EXPLAINED.name} explains what is no mutant any more:", *sorted(gone), sep="\n\n")
     _print_scores(rows)
 
 

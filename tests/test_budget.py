@@ -133,7 +133,7 @@ def test_decoding_reads_weights_once_and_every_cache():
 @pytest.mark.parametrize(
     ("devices", "recompute", "moved"),
     [
-        # passes over 2-byte weights; read and write of 2 + 2 + 12 bytes of states; activations and logits there and back
+        # passes over 2-byte weights; 2 + 2 + 12 bytes of states read and written; activations and logits there and back
         (1, False, 3 * 2 * 101_504 + 2 * 16 * 101_504 + 2 * (133_120 + 6_400)),
         (4, False, 3 * 2 * 101_504 + 2 * 16 * 101_504 / 4 + 2 * (133_120 + 6_400)),
         (1, True, 4 * 2 * 101_504 + 2 * 16 * 101_504 + 2 * (133_120 + 6_400)),
