@@ -420,18 +420,18 @@ Stage = dict[str, set[str]]  # units, and of each the tests that reach the mutan
 def stages(mutant: Mutant, known: dict[str, Any]) -> tuple[Stage, Stage, Stage]:
     """What may kill a mutant, in the order in which it is tried: its own tests, all other tests, and notebooks."""
     place = f"{mutant.file}: {mutant.where}"
-    exact: Stage = {}
-    loose: Stage = {}
+    reached: Stage = {}
     for unit, found in known.items():
-        for name, test in found["tests"].items():
-            if place in test["enters"]:
-                exact.setdefault(unit, set()).add(name)
-            elif any(function.startswith(f"{mutant.file}: ") for function in test["enters"]):
-                loose.setdefault(unit, set()).add(name)
-    # What is made when the module is loaded can matter to every test that uses the module at all.
-    if mutant.where not in _functions(mutant.original) or not exact:
-        exact = {unit: exact.get(unit, set()) | loose.get(unit, set()) for unit in {**exact, **loose}}
-    tests = {unit: names for unit, names in exact.items() if unit.endswith(".py")}
+        if names := {name for name, test in found["tests"].items() if place in test["enters"]}:
+            reached[unit] = names
+    # What is made when the module is loaded can matter to all tests in a file that uses the module, and to those that
+    # only read a table and enter no function.
+    if mutant.where not in _functions(mutant.original) or not reached:
+        for unit, found in known.items():
+            entered = {function.split(": ")[0] for test in found["tests"].values() for function in test["enters"]}
+            if mutant.file in entered:
+                reached[unit] = set(found["tests"])
+    tests = {unit: names for unit, names in reached.items() if unit.endswith(".py")}
     own = {unit for unit in tests if Path(unit).stem.removeprefix("test_") == Path(mutant.file).stem}
     if len(own) < 2:
         others = sorted(tests.keys() - own, key=lambda unit: len(tests[unit]))
@@ -439,7 +439,7 @@ def stages(mutant: Mutant, known: dict[str, Any]) -> tuple[Stage, Stage, Stage]:
     return (
         {unit: names for unit, names in tests.items() if unit in own},
         {unit: names for unit, names in tests.items() if unit not in own},
-        {unit: names for unit, names in exact.items() if unit not in tests},
+        {unit: names for unit, names in reached.items() if unit not in tests},
     )
 
 
@@ -535,7 +535,8 @@ def main() -> None:
     for file in chosen:
         all_mutants = mutants(file)
         if options.sample and options.sample < len(all_mutants):
-            all_mutants = random.Random(file).sample(all_mutants, options.sample)
+            random.Random(file).shuffle(all_mutants)  # a larger sample holds the smaller one
+            del all_mutants[options.sample :]
         for level in range(0 if options.report else LEVELS.index(options.level) + 1):
             todo = [mutant for mutant in all_mutants if _is_open(fates.get(mutant.diff), level, today)]
             random.Random(0).shuffle(todo)
