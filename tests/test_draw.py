@@ -9,6 +9,7 @@ from matplotlib.collections import PathCollection, PolyCollection
 from matplotlib.text import Annotation
 
 from helpers import draw, formats
+from helpers.draw import intensities
 from helpers.roofline import Roofline
 
 H100, CPU = Roofline(989.5e12, 3.35e12), Roofline(180e9, 40e9)
@@ -313,7 +314,7 @@ def test_labels_of_lines_that_end_together_are_moved_apart():
     texts = FIGURES["intensity_curves"]().axes[0].texts
     a, b = (next(text for text in texts if text.get_text() == name).xyann for name in "ab")
     assert a == b == (6, 0)  # beside the end of the line
-    places = draw._apart({"a": 2.0, "b": 2.01, "c": 1.0}, 0.2)
+    places = intensities._apart({"a": 2.0, "b": 2.01, "c": 1.0}, 0.2)
     assert places == {"c": 1.0, "a": 2.0, "b": 2.2}
 
 
