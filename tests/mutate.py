@@ -507,14 +507,20 @@ def explained() -> dict[str, str]:
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutate", description=__doc__)
-    parser.add_argument("modules", nargs="*", metavar="module", help="such as units or draw; default: all")
+    parser.add_argument("modules", nargs="*", metavar="module", help="such as units, draw or draw/charts; default: all")
     parser.add_argument("--sample", type=int, metavar="N", help="only N mutants of each module, with a fixed seed")
     parser.add_argument("--level", choices=LEVELS, default=LEVELS[-1], help="how far to go with a mutant that survives")
     parser.add_argument("--report", action="store_true", help="run nothing, show what is known")
     parser.add_argument("--fresh", action="store_true", help="forget what earlier runs have found")
     options = parser.parse_args()
     files = [str(path.relative_to(ROOT / "helpers")) for path in sorted((ROOT / "helpers").rglob("*.py"))]
-    chosen = [file for file in files if not options.modules or file.removesuffix(".py") in options.modules]
+    chosen = [
+        file
+        for module in options.modules or files
+        for file in files
+        if file.removesuffix(".py") == module.removesuffix(".py") or file.startswith(f"{module}/")
+    ]
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that what was started is ended, too
     if options.fresh:
         shutil.rmtree(STATE, ignore_errors=True)
     STATE.mkdir(exist_ok=True)
