@@ -8,9 +8,12 @@ import argparse
 import base64
 import importlib.util
 import io
+import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +31,7 @@ _WHAT = {
     "slides": "Each deck opens in this browser, without a network. S opens the speaker's view, ? lists all keys.",
     "pages": "These pages show the course as it was run. To predict, run and check yourself, open it in JupyterLab.",
 }
+_CHARACTERS = 95  # in a line of prose on a slide
 SLIDE_TYPES = ("slide", "subslide", "fragment", "notes", "skip")
 
 
@@ -37,14 +41,23 @@ def slide_type(cell: NotebookNode) -> str:
 
 
 def _height(cell: NotebookNode) -> float:
-    """About how many px a code cell takes on a slide with its outputs; slides.css has the sizes."""
-    height = 22 + 23.4 * len(cell.source.splitlines())
+    """About how many px a cell takes on a slide, code with its outputs; slides.css has the sizes."""
+    if slide_type(cell) == "notes":
+        return 0
+    if cell.cell_type == "markdown":
+        parts = [part.splitlines() for part in cell.source.split("\n\n")]
+        return sum(12 + 30.8 * sum(math.ceil(len(line) / _CHARACTERS) for line in part) for part in parts)
+    return 22 + 23.4 * len(cell.source.splitlines()) + _shown(cell)
+
+
+def _shown(cell: NotebookNode) -> float:
+    """About how many px the outputs of a code cell take."""
+    height = 0.0
     for output in cell.outputs:
         data = output.get("data", {"text/plain": output.get("text", "")})
         if "image/png" in data:
-            height += 12 + min(
-                400, int.from_bytes(base64.b64decode(data["image/png"])[20:24])
-            )  # of the header of a PNG
+            tall = int.from_bytes(base64.b64decode(data["image/png"])[20:24])  # of the header of a PNG
+            height += 12 + min(400, tall)
         elif rows := data.get("text/html", "").count("<tr"):
             height += 12 + 32.4 * rows
         else:
@@ -64,14 +77,18 @@ def stage(notebook: NotebookNode) -> NotebookNode:
     """The notebook as reveal.js wants it, changed in place: sections of slides, fragments in them, notes aside.
 
     Every cell gets the tags that go before, between (code and outputs) and after it; cells to skip are gone. A cell
-    that alone is too tall for a slide shows its outputs on the next one. ValueError where the first cell starts none.
+    that alone is too tall for a slide shows its outputs on the next one, and so does one with a picture where the
+    slide is too tall with what follows: that speaks of the picture. ValueError where the first cell starts no slide.
     """
-    notebook.cells = [cell for cell in notebook.cells if slide_type(cell) != "skip"]
-    if not notebook.cells or slide_type(notebook.cells[0]) != "slide":
+    notebook.cells = cells = [cell for cell in notebook.cells if slide_type(cell) != "skip"]
+    if not cells or slide_type(cells[0]) != "slide":
         raise ValueError("the first cell that is shown must have the slide type 'slide'")
     fragment, end = "", ""  # what would close the fragment and the sections that are open
-    for cell in notebook.cells:
+    above = 0.0  # px of the slide that are taken
+    for index, cell in enumerate(cells):
         before, between, after = "", "", ""
+        if slide_type(cell) in ("slide", "subslide"):
+            above = 0
         match slide_type(cell):
             case "slide":
                 before, fragment, end = fragment + end + "<section><section>", "", "</section></section>"
@@ -82,10 +99,15 @@ def stage(notebook: NotebookNode) -> NotebookNode:
             case "notes":
                 before, after = '<aside class="notes">', "</aside>"
                 cell.source = cell.source.replace("<details>", "<details open>", 1)
-        if cell.cell_type == "code" and _height(cell) > 640:
-            between, fragment = fragment + "</section><section>", ""
+        if cell.cell_type == "code":
+            rest = takewhile(lambda following: slide_type(following) not in ("slide", "subslide"), cells[index + 1 :])
+            pictured = any("image/png" in output.get("data", {}) for output in cell.outputs)
+            whole = above + _height(cell) + sum(map(_height, rest)) if pictured else _height(cell)
+            if whole > 640:
+                between, fragment, above = fragment + "</section><section>", "", _shown(cell) - _height(cell)
+        above += _height(cell)
         cell.metadata.update(before=before, between=between, after=after)
-    notebook.cells[-1].metadata.after += fragment + end
+    cells[-1].metadata.after += fragment + end
     return notebook
 
 
@@ -136,11 +158,12 @@ class Entry:
 
 
 def entry(path: Path, kind: str) -> Entry:
-    """What the first cell of a notebook says of it, in the form that the course gives that cell."""
+    """What the first cell of a notebook says of it, in the form that the course gives that cell; else ValueError."""
     opening = nbformat.read(path, as_version=4).cells[0].source
-    title, question, minutes = (
-        re.search(pattern, opening)[1] for pattern in (r"^# (.+)", r"\*\*(.+?)\*\*", r"(\d+) minutes")
-    )
+    found = [re.search(pattern, opening) for pattern in (r"^# (.+)", r"\*\*(.+?)\*\*", r"(\d+) minutes")]
+    if None in found:
+        raise ValueError("the first cell must have a title, a question in bold and how many minutes you need")
+    title, question, minutes = (match[1] for match in found)
     return Entry(_file(path, kind), title, _markdown(question).removeprefix("<p>").removesuffix("</p>\n"), int(minutes))
 
 
@@ -156,7 +179,10 @@ def _markdown(source: str, renderer: _Renderer | None = None) -> str:
 def _mathml(body: str, display: str) -> str:
     from latex2mathml.converter import convert
 
-    return convert(body.strip(), display=display)
+    try:
+        return convert(body.strip(), display=display)
+    except Exception as error:  # latex2mathml has a class for each mistake, and no common one
+        raise ValueError(f"the formula {body} is not understood: {type(error).__name__}") from error
 
 
 class _Cells(HTMLExporter):
@@ -262,26 +288,32 @@ def page(path: Path, files: dict[str, str] | None = None, around: Sequence[Entry
     )
 
 
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """A complaint about a notebook says which."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{path.name}: {error}") from error
+
+
 def export(kind: str, notebooks: Sequence[Path], out: Path) -> list[Path]:
     """Write decks or pages and their index into a folder, and return the files; all or, where one fails, none.
 
-    ValueError where the folder holds anything that such an export does not write, or a notebook makes no deck.
+    ValueError where the folder holds anything that such an export does not write, or a notebook is not as it must be.
     """
     index = out / "index.html"
     files = {path.name: _file(path, kind) for path in notebooks}
     ours = {index.name, *(_file(path, kind) for path in NOTEBOOKS)}
     if out.exists() and (not out.is_dir() or {path.name for path in out.iterdir()} - ours):
         raise ValueError(f"{out} exists and holds other things; name a new folder")
-    entries = [entry(path, kind) for path in notebooks]
-    written = {}
-    for number, path in enumerate(notebooks):
-        try:
-            if kind == "slides":
-                html = slides(path, files)
-            else:
-                html = page(path, files, ([None, *entries][number], [*entries, None][number + 1]))
-        except ValueError as error:
-            raise ValueError(f"{path.name}: {error}") from error
+    written, entries = {}, []
+    for path in notebooks:
+        with _naming(path):
+            entries.append(entry(path, kind))
+    for path, before, after in zip(notebooks, [None, *entries], [*entries[1:], None], strict=False):
+        with _naming(path):
+            html = slides(path, files) if kind == "slides" else page(path, files, (before, after))
         written[out / files[path.name]] = html
     written[index] = _shell("index.html.j2", entries=entries, what=_WHAT[kind], css=_css("page.css"))
     out.mkdir(parents=True, exist_ok=True)

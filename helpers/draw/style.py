@@ -21,6 +21,8 @@ WIDTH = 6.4  # inches; at 110 dpi a figure is at most 704 pixels wide
 BLUE, VERMILLION, GREEN, PURPLE, BLACK = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000"
 TINTS = ("#BBDDF2", "#F6C9A8", "#BDE8D8", "#EBCBDD", "#DDDDDD")  # of the five colours, for black digits on top
 GREY = "#767676"
+# Words in a colour are darker than its lines and marks: thin strokes need more contrast with white.
+INKS = {BLUE: BLUE, VERMILLION: "#B04A00", GREEN: "#007A59", PURPLE: "#9C4676", BLACK: BLACK}
 MARKERS = "os^Dv"
 SQUARE = {"boxstyle": "square,pad=0.1", "facecolor": "white", "linewidth": 0}  # behind a text
 HATCHES = ("", "///", "...", "\\\\\\", "xxx")
