@@ -302,7 +302,8 @@ def test_the_command_explains_itself(monkeypatch, capsys):
         machine.main()
     assert " ".join(capsys.readouterr().out.split()).startswith(
         "usage: python -m helpers.machine [-h] --out FILE [--seconds SECONDS] [--device {cpu,cuda}]"
-        " Measure this machine. options: -h, --help show this help message and exit --out FILE the JSON file to write --seconds SECONDS about"
+        " Measure this machine. options: -h, --help show this help message and exit"
+        " --out FILE the JSON file to write --seconds SECONDS about"
         " how long to measure; default: 40 --device {cpu,cuda} default: cuda where there is one"
     )
 
