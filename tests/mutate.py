@@ -435,8 +435,10 @@ def stages(mutant: Mutant, known: dict[str, Any]) -> tuple[Stage, Stage, Stage]:
             entered = {function.split(": ")[0] for test in found["tests"].values() for function in test["enters"]}
             if mutant.file in entered:
                 reached[unit] = {name: test["seconds"] for name, test in found["tests"].items()}
+    own = {unit for unit in reached if Path(unit).stem.removeprefix("test_") == Path(mutant.file).stem}
+    for unit in own:  # all of them: a cached function is entered once, perhaps before the first test
+        reached[unit] = {name: test["seconds"] for name, test in known[unit]["tests"].items()}
     tests = {unit: names for unit, names in reached.items() if unit.endswith(".py")}
-    own = {unit for unit in tests if Path(unit).stem.removeprefix("test_") == Path(mutant.file).stem}
     if len(own) < 2:
         others = sorted(tests.keys() - own, key=lambda unit: len(tests[unit]))
         own |= set(others[-1:])
