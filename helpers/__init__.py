@@ -16,6 +16,7 @@
 - draw: every figure of the course; show(figure, alt) displays one with a summary in words
 - explore: the interactive views
 - selfcheck: check(exercise, answer) and compare(guess, measured)
+- export: the notebooks as slides and as pages, without a network: `python -m helpers.export`
 
 Notebooks write `from helpers import formats` and call `formats.decode(...)`, so that a call names the file to open.
 """

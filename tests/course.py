@@ -62,7 +62,7 @@ def exercises(notebook: NotebookNode) -> list[Task]:
         hint, solution = (notebook.cells[index + step].source for step in (1, 2))
         fences = re.findall(r"^```python\n(.*?)^```", solution, re.MULTILINE | re.DOTALL)
         for part, text in (("Hint", hint), ("Solution", solution)):
-            if not text.startswith(f"<details><summary>{name}</summary>\n\n") or not text.endswith("\n\n</details>"):
+            if not text.startswith(f"<details><summary>{part}</summary>\n\n") or not text.endswith("\n\n</details>"):
                 raise ValueError(f"exercise {name}: no folded {part} in its place after the stub:\n{text}")
         if len(fences) != 1:
             raise ValueError(f"exercise {name}: the solution has {len(fences)} Python fences, not one")

@@ -132,6 +132,9 @@ def values(source: str) -> set[float]:
                 return value
             case ast.Constant(value=str() as text):
                 found.update(number.value for number in numbers(text))
+            case ast.UnaryOp(ast.USub(), operand):
+                value = fold(operand)
+                return None if value is None else -value
             case ast.BinOp(left, op, right):
                 sides = fold(left), fold(right)
                 if None not in sides and type(op) in _FOLD:
@@ -176,13 +179,17 @@ def sections(notebook: NotebookNode) -> list[list[NotebookNode]]:
 def origins(notebook: NotebookNode) -> Iterator[tuple[str, Number, set[float]]]:
     """Each number of the prose that needs an origin, with its text and the values that it may come from.
 
-    Those are the values of its section; for the opening and the recap, which speak of the whole, all of them.
+    Those are the values of its section; for the opening and the recap, which speak of the whole, all of them; and for
+    what stands before the first exercise those of the exercises.
     """
     parts = sections(notebook)
     by_part = [_values(part) for part in parts]
-    whole = set().union(*by_part)
     for index, part in enumerate(parts):
-        known = whole if index in (0, len(parts) - 1) else by_part[index]
+        known = set(by_part[index])
+        if index in (0, len(parts) - 1):
+            known = known.union(*by_part)
+        elif part[0].source.startswith("## Exercises"):
+            known = known.union(*by_part[index + 1 : -1])
         for cell in part:
             if cell.cell_type == "markdown":
                 text = prose(cell.source)

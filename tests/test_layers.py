@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+from functools import cache
 from graphlib import TopologicalSorter
 
 import pytest
@@ -27,6 +28,7 @@ LAYERS = {
     "draw": 3,
     "explore": 3,
     "selfcheck": 3,
+    "export": 3,
 }
 # Within the top layer the views build on the drawings.
 ALLOWED = {("explore", "draw")}
@@ -40,6 +42,7 @@ FILES.pop("__init__")
 MODULES = sorted({name.partition(".")[0] for name in FILES})
 
 
+@cache
 def imported(file: str) -> set[str]:
     """The files of helpers that a file imports, as dotted names."""
     found = set()

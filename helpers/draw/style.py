@@ -1,6 +1,7 @@
 """The look of every figure, whatever the learner's own settings are: one style, five colours, empty axes."""
 
 import functools
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -62,3 +63,11 @@ def canvas(height: float, title: str, xlabel: str = "", ylabel: str = "") -> tup
 def note(ax: Axes, text: str, at: tuple[float, float], shift: tuple[float, float] = (5, 0), **style: Any) -> Annotation:
     """A text beside a place of the plot, shifted from it by so many points."""
     return ax.annotate(text, at, xytext=shift, textcoords="offset points", **{"va": "center"} | style)
+
+
+def apart(places: dict[str, float], gap: float) -> dict[str, float]:
+    """The same places, moved up where two are closer than the gap."""
+    moved: dict[str, float] = {}
+    for name, place in sorted(places.items(), key=lambda item: item[1]):
+        moved[name] = max(place, max(moved.values(), default=-math.inf) + gap)
+    return moved
