@@ -31,6 +31,7 @@ _WHAT = {
     "pages": "These pages show the course as it was run. To predict, run and check yourself, open it in JupyterLab.",
 }
 _CHARACTERS = 95  # in a line of prose on a slide
+_ROOM = 660  # px for the cells of a slide, by estimate
 SLIDE_TYPES = ("slide", "subslide", "fragment", "notes", "skip")
 
 
@@ -76,8 +77,8 @@ def stage(notebook: NotebookNode) -> NotebookNode:
     """The notebook as reveal.js wants it, changed in place: sections of slides, fragments in them, notes aside.
 
     Every cell gets the tags that go before, between (code and outputs) and after it; cells to skip are gone. A cell
-    that alone is too tall for a slide shows its outputs on the next one, and so does one with a picture where the
-    slide is too tall with what follows: that speaks of the picture. ValueError where the first cell starts no slide.
+    that alone is too tall for a slide shows its outputs on the next one. So does one with a picture or a table where
+    the whole slide is too tall: what follows speaks of what is shown. ValueError where the first cell starts no slide.
     """
     notebook.cells = cells = [cell for cell in notebook.cells if slide_type(cell) != "skip"]
     if not cells or slide_type(cells[0]) != "slide":
@@ -100,9 +101,10 @@ def stage(notebook: NotebookNode) -> NotebookNode:
                 cell.source = cell.source.replace("<details>", "<details open>", 1)
         if cell.cell_type == "code":
             rest = takewhile(lambda following: slide_type(following) not in ("slide", "subslide"), cells[index + 1 :])
-            pictured = any("image/png" in output.get("data", {}) for output in cell.outputs)
-            whole = above + _height(cell) + sum(map(_height, rest)) if pictured else _height(cell)
-            if whole > 640:
+            shown = [output.get("data", {}) for output in cell.outputs]
+            drawn = any("image/png" in data or "<tr" in data.get("text/html", "") for data in shown)
+            whole = above + _height(cell) + sum(map(_height, rest)) if drawn else _height(cell)
+            if whole > _ROOM:
                 between, fragment, above = fragment + "</section><section>", "", _shown(cell) - _height(cell)
         above += _height(cell)
         cell.metadata.update(before=before, between=between, after=after)
