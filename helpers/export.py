@@ -10,7 +10,8 @@ import importlib.util
 import io
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
@@ -159,11 +160,12 @@ class Entry:
 
 
 def entry(path: Path, kind: str) -> Entry:
-    """What the first cell of a notebook says of it, in the form that the course gives that cell."""
+    """What the first cell of a notebook says of it, in the form that the course gives that cell; else ValueError."""
     opening = nbformat.read(path, as_version=4).cells[0].source
-    title, question, minutes = (
-        re.search(pattern, opening)[1] for pattern in (r"^# (.+)", r"\*\*(.+?)\*\*", r"(\d+) minutes")
-    )
+    found = [re.search(pattern, opening) for pattern in (r"^# (.+)", r"\*\*(.+?)\*\*", r"(\d+) minutes")]
+    if None in found:
+        raise ValueError("the first cell must have a title, a question in bold and how many minutes you need")
+    title, question, minutes = (match[1] for match in found)
     return Entry(_file(path, kind), title, _markdown(question).removeprefix("<p>").removesuffix("</p>\n"), int(minutes))
 
 
@@ -179,7 +181,10 @@ def _markdown(source: str, renderer: _Renderer | None = None) -> str:
 def _mathml(body: str, display: str) -> str:
     from latex2mathml.converter import convert
 
-    return convert(body.strip(), display=display)
+    try:
+        return convert(body.strip(), display=display)
+    except Exception as error:  # latex2mathml has a class for each mistake, and no common one
+        raise ValueError(f"the formula {body} is not understood: {type(error).__name__}") from error
 
 
 class _Cells(HTMLExporter):
@@ -285,26 +290,32 @@ def page(path: Path, files: dict[str, str] | None = None, around: Sequence[Entry
     )
 
 
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """A complaint about a notebook says which."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{path.name}: {error}") from error
+
+
 def export(kind: str, notebooks: Sequence[Path], out: Path) -> list[Path]:
     """Write decks or pages and their index into a folder, and return the files; all or, where one fails, none.
 
-    ValueError where the folder holds anything that such an export does not write, or a notebook makes no deck.
+    ValueError where the folder holds anything that such an export does not write, or a notebook is not as it must be.
     """
     index = out / "index.html"
     files = {path.name: _file(path, kind) for path in notebooks}
     ours = {index.name, *(_file(path, kind) for path in NOTEBOOKS)}
     if out.exists() and (not out.is_dir() or {path.name for path in out.iterdir()} - ours):
         raise ValueError(f"{out} exists and holds other things; name a new folder")
-    entries = [entry(path, kind) for path in notebooks]
-    written = {}
-    for number, path in enumerate(notebooks):
-        try:
-            if kind == "slides":
-                html = slides(path, files)
-            else:
-                html = page(path, files, ([None, *entries][number], [*entries, None][number + 1]))
-        except ValueError as error:
-            raise ValueError(f"{path.name}: {error}") from error
+    written, entries = {}, []
+    for path in notebooks:
+        with _naming(path):
+            entries.append(entry(path, kind))
+    for path, before, after in zip(notebooks, [None, *entries], [*entries[1:], None], strict=False):
+        with _naming(path):
+            html = slides(path, files) if kind == "slides" else page(path, files, (before, after))
         written[out / files[path.name]] = html
     written[index] = _shell("index.html.j2", entries=entries, what=_WHAT[kind], css=_css("page.css"))
     out.mkdir(parents=True, exist_ok=True)
