@@ -157,16 +157,20 @@ def _changed(old: list[str], new: list[str]) -> tuple[str, str]:
 
 
 class Tests:
-    """A pytest plugin: runs the wanted tests, or all, and keeps the first that failed and the seconds of each."""
+    """A pytest plugin: runs all tests or those wanted, the quick ones first; keeps those that failed, and seconds."""
 
-    def __init__(self, wanted: set[str] | None, begin: Callable[[str], object] = lambda name: None) -> None:
+    def __init__(
+        self, wanted: dict[str, float] | None = None, begin: Callable[[str], object] = lambda name: None
+    ) -> None:
         self.wanted, self.begin = wanted, begin
         self.seconds: Counter[str] = Counter()
         self.failed: list[str] = []
 
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
         if self.wanted is not None:
-            items[:] = [item for item in items if item.nodeid in self.wanted]
+            items[:] = sorted(
+                (item for item in items if item.nodeid in self.wanted), key=lambda i: self.wanted[i.nodeid]
+            )
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         self.begin(nodeid)
@@ -351,7 +355,7 @@ def _reach(unit: str) -> dict[str, Any]:
     watch = coverage.Coverage(data_file=None, include=["helpers/*"], config_file=False)
     watch.start()
     if unit.endswith(".py"):
-        plugin = Tests(None, watch.switch_context)
+        plugin = Tests(begin=watch.switch_context)
         run_tests([unit], plugin)
         seconds, failed = dict(plugin.seconds), plugin.failed
     else:
@@ -414,7 +418,7 @@ def warm_up(known: dict[str, Any]) -> None:
 # --- The fate of a mutant --------------------------------------------------------------------------------------------
 
 
-Stage = dict[str, set[str]]  # units, and of each the tests that reach the mutant
+Stage = dict[str, dict[str, float]]  # units, and of each the tests that reach the mutant, with their seconds
 
 
 def stages(mutant: Mutant, known: dict[str, Any]) -> tuple[Stage, Stage, Stage]:
@@ -422,17 +426,19 @@ def stages(mutant: Mutant, known: dict[str, Any]) -> tuple[Stage, Stage, Stage]:
     place = f"{mutant.file}: {mutant.where}"
     reached: Stage = {}
     for unit, found in known.items():
-        if names := {name for name, test in found["tests"].items() if place in test["enters"]}:
-            reached[unit] = names
+        if tests := {name: test["seconds"] for name, test in found["tests"].items() if place in test["enters"]}:
+            reached[unit] = tests
     # What is made when the module is loaded can matter to all tests in a file that uses the module, and to those that
     # only read a table and enter no function.
     if mutant.where not in _functions(mutant.original) or not reached:
         for unit, found in known.items():
             entered = {function.split(": ")[0] for test in found["tests"].values() for function in test["enters"]}
             if mutant.file in entered:
-                reached[unit] = set(found["tests"])
+                reached[unit] = {name: test["seconds"] for name, test in found["tests"].items()}
+    own = {unit for unit in reached if Path(unit).stem.removeprefix("test_") == Path(mutant.file).stem}
+    for unit in own:  # all of them: a cached function is entered once, perhaps before the first test
+        reached[unit] = {name: test["seconds"] for name, test in known[unit]["tests"].items()}
     tests = {unit: names for unit, names in reached.items() if unit.endswith(".py")}
-    own = {unit for unit in tests if Path(unit).stem.removeprefix("test_") == Path(mutant.file).stem}
     if len(own) < 2:
         others = sorted(tests.keys() - own, key=lambda unit: len(tests[unit]))
         own |= set(others[-1:])
@@ -456,7 +462,7 @@ def kill(stage: Stage) -> str | None:
     home = Path.cwd()
     files = [unit for unit in stage if unit.endswith(".py")]
     if files:
-        plugin = Tests(set().union(*(stage[unit] for unit in files)))
+        plugin = Tests(dict(itertools.chain.from_iterable(stage[unit].items() for unit in files)))
         run_tests(files, plugin, "-x")
         if plugin.failed:
             return plugin.failed[0]
@@ -474,7 +480,7 @@ def try_all(chosen: list[Mutant], level: int, known: dict[str, Any]) -> Iterator
     def jobs() -> Iterator[tuple[Mutant, Callable[[Path], Callable[[], Any]], float]]:
         for mutant in chosen:
             stage = stages(mutant, known)[level]
-            seconds = sum(known[unit]["tests"][name]["seconds"] for unit in stage for name in stage[unit])
+            seconds = sum(map(sum, (tests.values() for tests in stage.values())))
 
             def prepare(folder: Path, mutant: Mutant = mutant, stage: Stage = stage) -> Callable[[], Any]:
                 path = folder / "helpers" / mutant.file

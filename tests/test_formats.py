@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers import formats
-from helpers.formats import FORMATS, decode, encode
+from helpers.formats import FORMATS, FloatFormat, decode, encode
 
 SMALL = [fmt for fmt in FORMATS.values() if fmt.bits <= 16]
 IN_TORCH = [fmt for fmt in FORMATS.values() if fmt.dtype is not None]
@@ -266,6 +266,7 @@ def test_formula_says_when_digits_are_left_out():
         (lambda: formats.neighbours(math.nan, "float16"), ValueError, "nan has no neighbours"),
         (lambda: formats.neighbours(1e9, "float8_e4m3fn"), ValueError, "float8_e4m3fn stores it as NaN"),
         (lambda: formats.values("float32"), ValueError, "float32 has 2^32 codes"),
+        (lambda: formats.values(FloatFormat("wide", 8, 8, 127)), ValueError, "wide has 2^17 codes"),
     ],
 )
 def test_bad_input_gets_one_clear_sentence(call, error, message):
