@@ -1,4 +1,4 @@
-"""The small module behind the notebooks. Each line names a file of this folder; nothing is loaded until asked for.
+"""The small module behind the notebooks. Each line names a file or a folder; nothing is loaded until asked for.
 
 - units: numbers with their units, for people (2.42 GB, 2.25 GiB, 144 days), and small tables
 - specs: what vendors promise; find(device name), and the MFU against a known peak
@@ -16,6 +16,7 @@
 - draw: every figure of the course; show(figure, alt) displays one with a summary in words
 - explore: the interactive views
 - selfcheck: check(exercise, answer) and compare(guess, measured)
+- export: the notebooks as slides and as pages, without a network: `python -m helpers.export`
 
 Notebooks write `from helpers import formats` and call `formats.decode(...)`, so that a call names the file to open.
 """

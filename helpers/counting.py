@@ -25,7 +25,6 @@ from torch import Tensor
 from torch._C import DispatchKey
 from torch._ops import HigherOrderOperator
 from torch._subclasses.fake_tensor import FakeTensor
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from helpers import units
@@ -36,11 +35,12 @@ from helpers.flops import (
     Number,
     Op,
     Rules,
+    Watch,
     accumulates,
-    facts,
     named_arguments,
     without_modes,
 )
+from helpers.storage import marked, merged
 
 _SHOWN = 12  # ops in a printed table
 
@@ -143,11 +143,11 @@ def _merged(rows: Iterable[OpCost], key: Callable[[OpCost], Any]) -> tuple[OpCos
     return tuple(merged.values())
 
 
-# A region is where the elements of a tensor lie in its storage, in bytes: a start, and arithmetic progressions
-# (count, step), the first with step 1. An address is the start plus one term of each progression.
+# A region is where the elements of a tensor lie in its storage, in bytes: a start, and (step, size) pairs, the first
+# with step 1. An address is the start plus some of each step.
 Region = tuple[int, tuple[tuple[int, int], ...]]
 Place = tuple[tuple[int, ...], tuple[int, ...], int, int]  # shape, stride, itemsize, offset
-_MASK = 1 << 24  # units that the exact union of irregular regions may span
+_SPAN = 1 << 24  # units that the exact union of irregular regions may span
 
 
 def _place(tensor: Tensor) -> Place:
@@ -156,16 +156,8 @@ def _place(tensor: Tensor) -> Place:
 
 @lru_cache(maxsize=4096)
 def _region(shape: tuple[int, ...], stride: tuple[int, ...], itemsize: int, offset: int) -> Region:
-    terms = [(itemsize, 1)]
-    steps = sorted((step * itemsize, count) for count, step in zip(shape, stride, strict=True) if count > 1 and step)
-    for step, count in steps:
-        for i, (inner, fine) in enumerate(terms):
-            if step % fine == 0 and step // fine <= inner:  # the copies abut or overlap: one longer progression
-                terms[i] = (inner + (count - 1) * (step // fine), fine)
-                break
-        else:
-            terms.append((count, step))
-    return offset * itemsize, tuple(terms)
+    steps = sorted((step * itemsize, size) for size, step in zip(shape, stride, strict=True) if size > 1 and step)
+    return offset * itemsize, tuple(merged([(1, itemsize), *steps]))
 
 
 @lru_cache(maxsize=4096)
@@ -173,29 +165,29 @@ def _distinct(regions: frozenset[Region]) -> int:
     """How many different bytes the regions of one storage cover together."""
     if not regions:
         return 0
-    ends = [(start, start + 1 + sum((count - 1) * step for count, step in terms)) for start, terms in regions]
-    ((_, terms), *others) = regions
-    if not others and _separate(terms):
-        return math.prod(count for count, _ in terms)
+    ends = [(start, start + 1 + sum((size - 1) * step for step, size in steps)) for start, steps in regions]
+    sizes = [math.prod(size for _, size in steps) for _, steps in regions]
+    ((_, steps), *others) = regions
+    if not others and _separate(steps):
+        return sizes[0]
     low, high = min(ends)[0], max(end for _, end in ends)
-    numbers = [number for start, ((run, _), *rest) in regions for number in (start - low, run, *(s for _, s in rest))]
+    numbers = [number for start, ((_, run), *rest) in regions for number in (start - low, run, *(s for s, _ in rest))]
     unit = math.gcd(*numbers)
-    if (high - low) // unit > _MASK:  # an upper bound
-        return min(high - low, sum(math.prod(count for count, _ in terms) for _, terms in regions))
-    mask = torch.zeros((high - low) // unit, dtype=torch.bool, device="cpu")
-    for start, ((run, _), *rest) in regions:
-        shape, stride = (run // unit, *(n for n, _ in rest)), (1, *(step // unit for _, step in rest))
-        mask.as_strided(shape, stride, (start - low) // unit).fill_(True)
-    return int(mask.sum()) * unit
+    if (high - low) // unit > _SPAN:  # an upper bound
+        return min(high - low, sum(sizes))
+    covered = 0
+    for start, ((_, run), *rest) in regions:
+        covered |= marked([(unit, run // unit), *rest], unit) << (start - low) // unit
+    return covered.bit_count() * unit
 
 
-def _separate(terms: Iterable[tuple[int, int]]) -> bool:
+def _separate(steps: Iterable[tuple[int, int]]) -> bool:
     """Whether each step goes beyond the reach of all finer ones, so that no address comes up twice."""
     reach = 0
-    for count, step in terms:
+    for step, size in steps:
         if step <= reach:
             return False
-        reach += (count - 1) * step
+        reach += (size - 1) * step
     return True
 
 
@@ -256,7 +248,7 @@ def _unfolds(kind: type) -> bool:
     return kind.__torch_dispatch__ is not torch._C._disabled_torch_dispatch_impl and not issubclass(kind, FakeTensor)
 
 
-class _Run(TorchDispatchMode):
+class _Run(Watch):
     """Watches every op, and keeps what it costs and which storages it touches; never a tensor."""
 
     supports_higher_order_operators = True
@@ -269,24 +261,12 @@ class _Run(TorchDispatchMode):
         self.closed: list[_Storage] = []
         self.limit = 1024
 
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        return False  # the wrapper that True asks for imports torch._dynamo, which takes a second
-
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
-        kwargs = kwargs or {}
         if isinstance(func, HigherOrderOperator):
-            return self.higher_order(func, args, kwargs)
+            return self.higher_order(func, args, kwargs or {})
         if types and any(map(_unfolds, types)):
             return NotImplemented  # a tensor subclass unfolds itself into ops that come here again
-        op = facts(func)
-        if op.composite:
-            with self:
-                return func.decompose(*args, **kwargs)
-        out = func(*args, **kwargs)
-        if not op.view:
-            self.record(op, args, kwargs, out)
-        return out
+        return super().__torch_dispatch__(func, types, args, kwargs)
 
     def higher_order(self, func: HigherOrderOperator, args: tuple, kwargs: dict) -> Any:
         if DispatchKey.CompositeExplicitAutograd in func.py_kernels:  # the eager form, made of plain ops
@@ -298,7 +278,9 @@ class _Run(TorchDispatchMode):
     def unknown(self, key: tuple, name: str) -> None:
         self.memo.setdefault(key, _Call(OpCost(name, (), "", 1, 0, 0, False))).calls += 1
 
-    def record(self, op: Op, args: tuple, kwargs: dict, out: Any) -> None:
+    def see(self, op: Op, args: tuple, kwargs: dict, out: Any) -> None:
+        if op.view:
+            return None
         tensors: list[Tensor] = []
         key: list = [op]
         _flatten(args, tensors, key)

@@ -322,12 +322,8 @@ def without_modes() -> Iterator[None]:
             modes._push_mode(mode)
 
 
-class _Tally(modes.TorchDispatchMode):
-    """Adds up the FLOPs of a decomposition, which runs on meta tensors."""
-
-    def __init__(self, rules: "Rules") -> None:
-        super().__init__()
-        self.rules, self.flops, self.known = rules, 0, True
+class Watch(modes.TorchDispatchMode):
+    """Runs each op and shows it to `see`; a composite op is taken apart first."""
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -335,14 +331,30 @@ class _Tally(modes.TorchDispatchMode):
 
     def __torch_dispatch__(self, func: OpOverload, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         kwargs = kwargs or {}
-        if facts(func).composite:
+        op = facts(func)
+        if op.composite:
             with self:
                 return func.decompose(*args, **kwargs)
         out = func(*args, **kwargs)
-        flops, known = self.rules.flops(func, args, kwargs, out)
+        self.see(op, args, kwargs, out)
+        return out
+
+    def see(self, op: Op, args: tuple, kwargs: dict, out: Any) -> None:
+        """What is to be done about an op that has just run."""
+        raise NotImplementedError
+
+
+class _Tally(Watch):
+    """Adds up the FLOPs of a decomposition, which runs on meta tensors."""
+
+    def __init__(self, rules: "Rules") -> None:
+        super().__init__()
+        self.rules, self.flops, self.known = rules, 0, True
+
+    def see(self, op: Op, args: tuple, kwargs: dict, out: Any) -> None:
+        flops, known = self.rules.flops(op.func, args, kwargs, out)
         self.flops += flops
         self.known &= known
-        return out
 
 
 class Rules:

@@ -9,7 +9,6 @@ import itertools
 import math
 import os
 import platform
-import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -329,13 +328,7 @@ def _in_turns(calls: Sequence[Callable[[], object]], seconds: float) -> Timing:
         samples.append(now - begin)
         if len(samples) >= 3 and now > end:
             break
-    return _summary(samples)
-
-
-def _summary(samples: list[float]) -> Timing:
-    first, median, third = statistics.quantiles(samples, n=4)
-    spread = (third - first) / median
-    return Timing(median, min(samples), max(samples), len(samples), spread, 1, torch.get_num_threads())
+    return timing.summary(samples, 1, torch.get_num_threads())
 
 
 def _kernels(memory: Tensor) -> dict[str, tuple[int, list[Callable[[], object]]]]:

@@ -3,7 +3,7 @@
 import itertools
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, SupportsIndex
 
@@ -103,34 +103,46 @@ def distinct_offsets(shape: Sequence[int], stride: Sequence[int]) -> int:
     _require_strided(shape, stride)
     if 0 in shape:
         return 0
-    steps = _merged(sorted((step, size) for size, step in zip(shape, stride, strict=True) if size > 1 and step > 0))
+    steps = merged(sorted((step, size) for size, step in zip(shape, stride, strict=True) if size > 1 and step > 0))
     count = 1
     # A step longer than everything below it makes copies that cannot touch each other.
     while steps and steps[-1][0] > sum(step * (size - 1) for step, size in steps[:-1]):
         count *= steps.pop()[1]
-    if not steps:
-        return count
-    # What is left overlaps in no simple way: mark the cells in the bits of one integer, doubling the copies.
-    unit, cells = math.gcd(*(step for step, _ in steps)), 1
+    unit = math.gcd(*(step for step, _ in steps))
+    return count * marked(steps, unit).bit_count()  # what is left overlaps in no simple way
+
+
+def merged(steps: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The same places from fewer (step, size) pairs, given by rising step: rows that meet or overlap become one.
+
+    >>> merged([(1, 4), (4, 3), (20, 2)])  # three rows of four, and the same again
+    [(1, 12), (20, 2)]
+    """
+    found: list[tuple[int, int]] = []
+    for step, size in steps:
+        for i, (fine, length) in enumerate(found):
+            if step % fine == 0 and step // fine <= length:
+                found[i] = (fine, length + step // fine * (size - 1))
+                break
+        else:
+            found.append((step, size))
+    return found
+
+
+def marked(steps: Iterable[tuple[int, int]], unit: int = 1) -> int:
+    """The places that (step, size) pairs reach from 0, counted in units, as the bits of one integer.
+
+    >>> bin(marked([(1, 2), (4, 3)]))
+    '0b1100110011'
+    """
+    places = 1
     for step, size in steps:
         done = 1
-        while done < size:
+        while done < size:  # doubling the copies
             more = min(done, size - done)
-            cells |= cells << (more * (step // unit))
+            places |= places << (more * (step // unit))
             done += more
-    return count * cells.bit_count()
-
-
-def _merged(steps: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The same cells from fewer (step, size) pairs, given by rising step: rows that meet or overlap become one."""
-    merged: list[tuple[int, int]] = []
-    for step, size in steps:
-        last, length = merged[-1] if merged else (0, 0)
-        if merged and step % last == 0 and step // last <= length:
-            merged[-1] = (last, length + step // last * (size - 1))
-        else:
-            merged.append((step, size))
-    return merged
+    return places
 
 
 @dataclass(frozen=True)

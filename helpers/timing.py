@@ -113,7 +113,7 @@ def measure(
             timer = benchmark.Timer("call()", globals={"call": call}, num_threads=threads, timer=clock)
             found = timer.blocked_autorange(min_run_time=seconds)
             samples, calls = found.raw_times, found.number_per_run
-    return _timing([sample / calls for sample in samples], calls, threads)
+    return summary([sample / calls for sample in samples], calls, threads)
 
 
 def _first(call: Callable[[], Any], clock: Callable[[], float]) -> float:
@@ -152,7 +152,8 @@ def _one_by_one(call: Callable[[], Any], seconds: float, clock: Callable[[], flo
     return samples
 
 
-def _timing(samples: list[float], calls: int, threads: int) -> Timing:
+def summary(samples: list[float], calls: int, threads: int) -> Timing:
+    """The timing that samples give, each the mean of so many calls."""
     median = statistics.median(samples)
     first, third = (statistics.quantiles(samples, n=4)[::2]) if len(samples) > 1 else (median, median)
     return Timing(median, min(samples), max(samples), len(samples), (third - first) / median, calls, threads)

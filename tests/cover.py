@@ -1,12 +1,14 @@
 """The README's picture, drawn by the course's own code."""
 
+from matplotlib.figure import Figure
+
 from helpers import draw
 from tests.course import ROOT
 
 PATH = ROOT / ".github" / "formats.png"
 
 
-def figure() -> draw.Figure:
+def figure() -> Figure:
     """What the picture shows."""
     return draw.ranges()
 

@@ -132,6 +132,9 @@ def values(source: str) -> set[float]:
                 return value
             case ast.Constant(value=str() as text):
                 found.update(number.value for number in numbers(text))
+            case ast.UnaryOp(ast.USub(), operand):
+                value = fold(operand)
+                return None if value is None else -value
             case ast.BinOp(left, op, right):
                 sides = fold(left), fold(right)
                 if None not in sides and type(op) in _FOLD:

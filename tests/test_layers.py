@@ -1,8 +1,11 @@
 """The architecture: a module of helpers imports only modules of lower layers, and `import helpers` loads none."""
 
 import ast
+import re
 import subprocess
 import sys
+from functools import cache
+from graphlib import TopologicalSorter
 
 import pytest
 
@@ -25,23 +28,32 @@ LAYERS = {
     "draw": 3,
     "explore": 3,
     "selfcheck": 3,
+    "export": 3,
 }
 # Within the top layer the views build on the drawings.
 ALLOWED = {("explore", "draw")}
-MODULES = sorted(path.stem for path in (ROOT / "helpers").glob("*.py") if path.stem != "__init__")
+HELPERS = ROOT / "helpers"
+# The files of each module by their dotted name: one file, or those of a package of that name.
+FILES = {
+    ".".join(path.relative_to(HELPERS).with_suffix("").parts).removesuffix(".__init__"): path
+    for path in sorted(HELPERS.rglob("*.py"))
+}
+FILES.pop("__init__")
+MODULES = sorted({name.partition(".")[0] for name in FILES})
 
 
-def imported(module: str) -> set[str]:
-    """The modules of helpers that a module imports."""
+@cache
+def imported(file: str) -> set[str]:
+    """The files of helpers that a file imports, as dotted names."""
     found = set()
-    for node in ast.walk(ast.parse((ROOT / "helpers" / f"{module}.py").read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and node.module == "helpers":
+    for node in ast.walk(ast.parse(FILES[file].read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("helpers."):
-            found.add(node.module.split(".")[1])
-        elif isinstance(node, ast.Import):
-            found |= {alias.name.split(".")[1] for alias in node.names if alias.name.startswith("helpers.")}
-    return found
+        elif isinstance(node, ast.ImportFrom):
+            # `from helpers.draw import floats` names a file, `from helpers.draw import bits` a function
+            whole = [f"{node.module}.{alias.name}" for alias in node.names]
+            found |= {name if name.removeprefix("helpers.") in FILES else node.module for name in whole}
+    return {name.removeprefix("helpers.") for name in found if name.startswith("helpers.")}
 
 
 def test_every_module_has_a_layer_and_a_line_on_the_map():
@@ -52,14 +64,35 @@ def test_every_module_has_a_layer_and_a_line_on_the_map():
     )
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_imports_go_down(module):
-    for other in imported(module):
-        assert LAYERS[other] < LAYERS[module] or (module, other) in ALLOWED, f"{module} imports {other}"
+@pytest.mark.parametrize("file", FILES)
+def test_imports_go_down(file):
+    module = file.partition(".")[0]
+    for name in imported(file):
+        other, _, part = name.partition(".")
+        if other != module:
+            assert not part, f"{file} imports {name}: from outside, a package is its face alone"
+            assert LAYERS[other] < LAYERS[module] or (module, other) in ALLOWED, f"{file} imports {name}"
+
+
+def test_no_file_imports_itself_by_a_detour():
+    assert set(TopologicalSorter({file: imported(file) for file in FILES}).static_order()) == set(FILES)
+
+
+@pytest.mark.parametrize("package", ["draw", "explore"])
+def test_the_face_of_a_package_says_where_each_name_is(package):
+    face = ast.parse(FILES[package].read_text(encoding="utf-8"))
+    lines = re.findall(r"^- ([\w, ]+): (.+)$", ast.get_docstring(face), re.MULTILINE)
+    page = {file: re.findall(r"\w+", names) for files, names in lines for file in files.split(", ")}
+    assert set(page) == {file.partition(".")[2] for file in FILES if file.startswith(f"{package}.")}
+    for node in face.body[1:]:
+        names = {alias.name for alias in node.names if not alias.name.isupper()}
+        assert names <= set(page[node.module.rpartition(".")[2]]), node.module
 
 
 def test_oracles_use_nothing_of_the_course():
-    assert imported("exercises") == set()
+    for file in FILES:
+        if file.startswith("exercises"):
+            assert all(name.startswith("exercises") for name in imported(file)), file
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,11 @@
 """The files around the course: what the README promises, and the one list of dependencies."""
 
+import json
 import re
 import subprocess
+import sys
 import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -25,11 +28,16 @@ def commands() -> dict[str, str]:
     return dict(re.findall(r"<!-- (\w+) -->\n```sh\n(.+)\n```", README))
 
 
-def test_the_readme_has_its_two_commands():
-    assert set(commands()) == {"open", "test"}
-    for command in commands().values():
-        assert command.startswith("python3 -m venv .venv && .venv/bin/python -m pip install -r requirements.txt")
-    assert commands()["open"].endswith("jupyter lab --LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb")
+def test_the_readme_has_its_commands():
+    assert set(commands()) == {"open", "test", "live", "slides", "pages"}
+    for name, command in commands().items():
+        extra = {"open": "", "test": " -e '.[test]'"}.get(name, " -e '.[teach]'")
+        setup = f"python3 -m venv .venv && .venv/bin/python -m pip install -r requirements.txt{extra} && "
+        assert command.startswith(f"{setup}.venv/bin/python -m ")
+    for name in ("open", "live"):
+        assert commands()[name].endswith("jupyter lab --LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb")
+    for name in ("slides", "pages"):
+        assert commands()[name].endswith(f"python -m helpers.export {name} --out build/{name}")
 
 
 def test_ci_runs_the_test_command_of_the_readme():
@@ -63,7 +71,9 @@ def test_every_known_tag_is_explained():
 def test_requirements_are_pinned_exactly_and_end_in_the_project():
     pins = [line for line in REQUIREMENTS if line and not line.startswith("#")]
     assert pins[-1] == "-e ."
-    for line in [*pins[:-1], *PROJECT["project"]["optional-dependencies"]["test"]]:
+    extras = PROJECT["project"]["optional-dependencies"]
+    assert extras["test"][-1] == f"{PROJECT['project']['name']}[teach]"
+    for line in [*pins[:-1], *extras["test"][:-1], *extras["teach"]]:
         assert re.fullmatch(r"[\w.\[\]-]+==[\w.]+", line), line
     assert PROJECT["project"]["dependencies"] == []
 
@@ -80,10 +90,15 @@ def test_the_top_level_is_the_agreed_one():
     assert {name for name in top if not name.startswith(".")} == agreed | {"LICENSE"}
 
 
-def test_jupyterlab_starts_without_dialogs():
-    settings = "share/jupyter/lab/settings/overrides.d/resource-accounting.json"
-    assert (ROOT / ".jupyter" / settings).exists()
+def test_jupyterlab_has_the_settings_that_the_project_ships():
+    shipped = ROOT / ".jupyter/share/jupyter/lab/settings/overrides.d/resource-accounting.json"
     assert PROJECT["tool"]["flit"]["external-data"]["directory"] == ".jupyter"
+    data = Path(sys.prefix, "share", "jupyter")
+    for plugin in json.loads(shipped.read_text(encoding="utf-8")):
+        package, _, name = plugin.partition(":")
+        places = (data / "lab" / "schemas" / package, data / "labextensions" / package / "schemas" / package)
+        if package.startswith("@jupyterlab/") or places[1].parents[2].exists():  # the extra may be absent
+            assert any((place / f"{name}.json").exists() for place in places), plugin
 
 
 @pytest.mark.parametrize("pattern", [r"\.\./shared", r"/work/", r"/root/", r"/home/"])

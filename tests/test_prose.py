@@ -81,6 +81,7 @@ def test_near_is_equal_to_the_digits_given(text, value, near):
 
 def test_code_counts_by_its_literals_and_their_products():
     assert {4.0, 8.0, 32.0, 128.0, 2.5} <= prose.values("x = f(4 * 8 * 4)\ny = 'at 2.5 GB'")
+    assert 2**-8 in prose.values("x == 2**-8")
 
 
 def test_lines_whose_numbers_may_change_stand_in_the_notebook():

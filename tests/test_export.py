@@ -1,0 +1,338 @@
+"""The exported slides and pages: they need no network, lose nothing, lead nowhere wrong, and refuse bad input."""
+
+import re
+import sys
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+from urllib.parse import unquote
+
+import nbformat
+import pytest
+from bs4 import BeautifulSoup
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+
+from helpers import export
+from tests.course import NOTEBOOKS, ROOT, exercises, read
+
+pytestmark = pytest.mark.skipif(bool(export.missing("slides")), reason="the extra 'teach' is not installed")
+KINDS = ("slides", "pages")
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """Both exports of the whole course."""
+    found = {kind: tmp_path_factory.mktemp(kind) / "new" for kind in KINDS}
+    for kind, folder in found.items():
+        export.export(kind, NOTEBOOKS, folder)
+    return found
+
+
+@pytest.fixture(scope="module")
+def documents(folders):
+    """What was written: by kind and by notebook, the index under ""."""
+    found = {}
+    for kind, folder in folders.items():
+        for path in folder.iterdir():
+            stem = path.name.removesuffix(".html").removesuffix(".slides")
+            found[kind, "" if stem == "index" else stem] = BeautifulSoup(path.read_text("utf-8"), "html.parser")
+    return found
+
+
+@pytest.fixture(params=[(kind, path) for kind in KINDS for path in NOTEBOOKS], ids=lambda p: f"{p[0]}-{p[1].stem}")
+def exported(request, documents):
+    """A notebook, less the cells that are skipped on slides, and what became of it."""
+    kind, path = request.param
+    notebook = read(path)
+    if kind == "slides":
+        notebook.cells = [cell for cell in notebook.cells if export.slide_type(cell) != "skip"]
+    return kind, notebook, documents[kind, path.stem]
+
+
+def outputs(notebook):
+    return [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
+
+
+def markdown(notebook):
+    return [cell.source for cell in notebook.cells if cell.cell_type == "markdown"]
+
+
+def test_there_is_one_file_for_each_notebook_and_an_index(documents):
+    assert set(documents) == {(kind, stem) for kind in KINDS for stem in ["", *(path.stem for path in NOTEBOOKS)]}
+
+
+def test_nothing_is_loaded_from_anywhere(documents):
+    for name, document in documents.items():
+        for tag in document.find_all(True):
+            for attribute in ("src", "srcset", "data", "poster"):
+                assert tag.get(attribute, "data:").startswith("data:"), (name, tag.name, tag[attribute][:80])
+        assert not document.find_all(["link", "iframe", "object", "embed", "base"]), name
+        css = "\n".join(style.string for style in document.find_all("style"))
+        assert "@import" not in css
+        assert set(re.findall(r"url\(\s*['\"]?([a-z]+)", css)) <= {"data"}, name
+
+
+def test_every_figure_is_there_with_its_alt_text(exported):
+    _, notebook, document = exported
+    stored = [o for o in outputs(notebook) if "image/png" in o.get("data", {})]
+    assert [(image["alt"], image["src"].split(",")[1].strip()) for image in document.find_all("img")] == [
+        (output.metadata["image/png"]["alt"], output.data["image/png"].strip()) for output in stored
+    ]
+
+
+def test_every_output_and_all_code_is_there(exported):
+    _, notebook, document = exported
+    text = document.get_text()
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            assert cell.source in text
+    for output in outputs(notebook):
+        data = output.get("data", {"text/plain": output.get("text")})
+        if not {"image/png", "text/html"} & set(data):
+            assert data["text/plain"] in text
+        elif "text/html" in data:
+            assert BeautifulSoup(data["text/html"], "html.parser").get_text() in text
+    assert not re.search(r"\b(In|Out)\s?\[\d*\]:", text)
+
+
+def test_every_formula_is_mathml(exported):
+    _, notebook, document = exported
+    prose = [re.sub(r"```.*?```|`[^`]*`", "", source, flags=re.DOTALL) for source in markdown(notebook)]
+    count = sum(len(re.findall(r"\$\$.+?\$\$|\$[^$]+\$", source, re.DOTALL)) for source in prose)
+    formulas = document.find_all("math")
+    assert len(formulas) == count
+    for formula in formulas:
+        assert not re.search(r"[\\$]", formula.get_text()), formula  # a command that was not understood
+
+
+def test_formulas_have_their_parts():
+    text = export._markdown(r"$$\frac{F}{2^{k}}$$")
+    formula = BeautifulSoup(text, "html.parser").math
+    assert formula["display"] == "block"
+    assert [part.get_text() for part in formula.find("mfrac").find_all(recursive=False)] == ["F", "2k"]
+    assert formula.find("msup").get_text() == "2k"
+
+
+def test_hints_solutions_and_notes_are_folded_where_they_should_be(exported):
+    kind, notebook, document = exported
+    details = document.find_all("details")
+    assert len(details) == sum(source.count("<details>") for source in markdown(notebook))
+    for fold in details:
+        in_notes = kind == "slides" and fold.summary.get_text().startswith("For the teacher")
+        assert fold.has_attr("open") == in_notes
+        assert bool(fold.find_parent("aside", class_="notes")) == in_notes
+    shown = Counter(fold.summary.get_text() for fold in details)
+    assert shown["Hint"] == shown["Solution"] == len(exercises(notebook))
+
+
+def test_a_still_of_an_interactive_view_says_so(exported):
+    _, notebook, document = exported
+    calls = [cell for cell in notebook.cells if cell.cell_type == "code" and re.search(r"\bexplore\.", cell.source)]
+    assert len(document.select("p.interactive")) == len(calls)
+
+
+def test_links_lead_to_what_was_exported(folders, documents):
+    for (kind, stem), document in documents.items():
+        for link in document.find_all("a"):
+            if link["href"].startswith("https://"):
+                continue
+            path, _, anchor = unquote(link["href"]).partition("#")
+            assert not path or (folders[kind] / path).exists(), (stem, link)
+            target = documents[kind, path.split(".")[0].removeprefix("index") if path else stem]
+            assert not anchor or target.find(id=anchor), (stem, link)
+
+
+def test_links_to_notebooks_that_are_not_exported_are_text(tmp_path):
+    export.export("pages", NOTEBOOKS[1:2], tmp_path)
+    page = BeautifulSoup((tmp_path / f"{NOTEBOOKS[1].stem}.html").read_text("utf-8"), "html.parser")
+    local = {link["href"].split("#")[0] for link in page.find_all("a") if not link["href"].startswith("https://")}
+    assert local == {"", "index.html"}
+    assert "notebook 00" in page.get_text()
+
+
+def test_the_index_is_the_table_of_the_readme(documents):
+    rows = re.findall(
+        r"^\| \[(.+?)\]\(notebooks/(.+?)\.ipynb\) \| (.+?) \| (\d+) \|",
+        ROOT.joinpath("README.md").read_text("utf-8"),
+        re.M,
+    )
+    for kind, suffix in zip(KINDS, (".slides.html", ".html"), strict=True):
+        table = documents[kind, ""].tbody
+        for row, (title, stem, question, minutes) in zip(table.find_all("tr"), rows, strict=True):
+            name, asked, needed = row.find_all("td")
+            assert name.a["href"] == stem + suffix
+            assert name.get_text().startswith(title)
+            assert (asked.get_text(), needed.get_text()) == (question.replace("`", ""), minutes)
+
+
+def test_pages_are_in_a_chain_and_in_order(documents):
+    for number, path in enumerate(NOTEBOOKS):
+        page = documents["pages", path.stem]
+        for relation, step in (("prev", -1), ("next", 1)):
+            hrefs = {link["href"] for link in page.find_all("a", rel=relation)}
+            there = 0 <= number + step < len(NOTEBOOKS)
+            assert hrefs == ({f"{NOTEBOOKS[number + step].stem}.html"} if there else set())
+
+
+def test_pages_can_be_read_by_everyone(documents):
+    for (kind, stem), page in documents.items():
+        assert page.html["lang"] == "en"
+        assert page.title.get_text() and page.find("meta", attrs={"name": "viewport"})
+        ids = [tag["id"] for tag in page.find_all(id=True)]
+        assert len(ids) == len(set(ids))
+        if kind == "pages" and stem:
+            skip = page.body.find("a")
+            assert skip["href"] == "#main" and page.main["id"] == "main"
+            levels = [int(heading.name[1]) for heading in page.find_all(re.compile(r"^h\d$"))]
+            assert levels[0] == 1 and levels.count(1) == 1
+            assert all(after <= before + 1 for before, after in pairwise(levels))
+            listed = [link["href"][1:] for link in page.select("nav.contents a")]
+            assert listed == [heading["id"] for heading in page.find_all(["h2", "h3"])]
+            assert all(th.get_text(strip=True) for th in page.find_all("th"))
+
+
+def test_a_second_export_changes_no_byte(folders):
+    path = NOTEBOOKS[0]
+    for kind, folder in folders.items():
+        files = {f.name: export._file(f, kind) for f in NOTEBOOKS}
+        again = export.slides(path, files) if kind == "slides" else None
+        if again:
+            assert (folder / files[path.name]).read_text("utf-8") == again
+
+
+def cell(text, kind="", code=False, **data):
+    made = new_code_cell(text) if code else new_markdown_cell(text)
+    if kind:
+        made.metadata["slideshow"] = {"slide_type": kind}
+    if data:
+        made.outputs = [new_output("execute_result", {"text/plain": data["out"]})]
+    return made
+
+
+def sections(tmp_path, *cells):
+    """The deck of those cells, as lists of slides in lists of sections: their shown texts, fragments in brackets."""
+    first = "# 00 A title\n\n**Why?** | 5 minutes |"
+    path = tmp_path / "00_x.ipynb"
+    nbformat.write(new_notebook(cells=[cell(first, "slide"), *cells]), path)
+    deck = BeautifulSoup(export.slides(path), "html.parser")
+    for fragment in deck.select(".fragment"):
+        fragment.insert(0, "[")
+        fragment.append("]")
+    for notes in deck.select("aside"):
+        notes.replace_with(f"({notes.get_text(strip=True)})")
+    slides = deck.select_one(".slides")
+    return [
+        [" ".join(slide.get_text(" ").split()) for slide in section.find_all("section", recursive=False)]
+        for section in slides.find_all("section", recursive=False)
+    ][1:]
+
+
+def test_slide_types_make_sections_slides_and_fragments(tmp_path):
+    assert sections(
+        tmp_path,
+        cell("a", "slide"),
+        cell("note", "notes"),
+        cell("b"),
+        cell("c", "fragment"),
+        cell("d"),
+        cell("e", "fragment"),
+        cell("hidden", "skip"),
+        cell("f", "subslide"),
+        cell("g", "fragment"),
+        cell("h", "subslide"),
+        cell("i", "slide"),
+    ) == [["a (note) b [ c d ] [ e ]", "f [ g ]", "h"], ["i"]]
+
+
+def test_a_cell_that_is_too_tall_shows_its_output_on_the_next_slide(tmp_path):
+    tall, short = "\n".join("x" * 20), "x"
+    assert sections(
+        tmp_path,
+        cell("a", "slide"),
+        cell(tall, "fragment", code=True, out="1\n" * 7),
+        cell("b"),
+        cell(short, "subslide", code=True, out="2"),
+    ) == [["a [ " + " ".join("x" * 20) + " ]", "1 " * 7 + "b", "x 2"]]
+
+
+@pytest.mark.parametrize(
+    ("first", "message"),
+    [
+        ("# 00 A\n\n**Why?** 5 minutes", "the first cell that is shown must have the slide type 'slide'"),
+        (
+            "# 00 A\n\n**Why $\\left(x$?** 5 minutes",
+            r"the formula \\left\(x is not understood: ExtraLeftOrMissingRightError",
+        ),
+        ("# 00 A", "the first cell must have a title, a question in bold and how many minutes you need"),
+    ],
+)
+def test_a_notebook_that_makes_no_deck_is_named(tmp_path, first, message):
+    path = tmp_path / "00_x.ipynb"
+    nbformat.write(new_notebook(cells=[cell(first)]), path)
+    with pytest.raises(ValueError, match=f"^00_x\\.ipynb: {message}$"):
+        export.export("slides", [path], tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+def main(monkeypatch, *arguments):
+    monkeypatch.setattr(sys, "argv", ["export", *map(str, arguments)])
+    export.main()
+
+
+def test_the_command_line_writes_the_notebooks_named(monkeypatch, capsys, tmp_path):
+    main(monkeypatch, "pages", "--out", tmp_path / "a" / "b", "00", "02")
+    names = {path.name for path in (tmp_path / "a" / "b").iterdir()}
+    assert names == {"index.html", "00_start_here.html", "02_tensor_storage_and_views.html"}
+    assert capsys.readouterr().out == f"2 pages; open {tmp_path / 'a' / 'b' / 'index.html'}\n"
+    main(monkeypatch, "pages", "--out", tmp_path / "a" / "b", "01")  # what an export wrote may be written again
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["pages", "09"], "there is no notebook 09; there are 00, 01, 02"),
+        (["book"], "invalid choice: 'book'"),
+    ],
+)
+def test_bad_arguments_are_named(monkeypatch, capsys, tmp_path, arguments, message):
+    with pytest.raises(SystemExit, match="2"):
+        main(monkeypatch, "--out", tmp_path / "new", *arguments)
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("other", ["notes.txt", "01_float_formats.slides.html"])
+def test_a_folder_with_other_things_is_left_alone(monkeypatch, capsys, tmp_path, other):
+    (tmp_path / other).write_text("mine")
+    for out in (tmp_path, tmp_path / other):
+        with pytest.raises(SystemExit, match="2"):
+            main(monkeypatch, "pages", "--out", out)
+        assert f"{out} exists and holds other things; name a new folder" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == [other]
+    assert (tmp_path / other).read_text() == "mine"
+
+
+@pytest.mark.parametrize(("kind", "absent"), [("slides", "sphinx_revealjs"), ("pages", "latex2mathml")])
+def test_a_missing_package_is_named_with_the_command_that_installs_it(monkeypatch, capsys, tmp_path, kind, absent):
+    find = export.importlib.util.find_spec
+    monkeypatch.setattr(export.importlib.util, "find_spec", lambda name: None if name == absent else find(name))
+    with pytest.raises(SystemExit, match="2"):
+        main(monkeypatch, kind, "--out", tmp_path / "new")
+    error = capsys.readouterr().err
+    assert f"{absent.replace('_', '-')} not installed" in error and "-e '.[teach]'" in error
+    assert not (tmp_path / "new").exists()
+
+
+def test_the_extra_has_what_the_export_needs():
+    import tomllib
+
+    extras = tomllib.loads(ROOT.joinpath("pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    assert {"sphinx-revealjs", "latex2mathml"} <= {pin.split("==")[0] for pin in extras["teach"]}
+
+
+def test_templates_belong_to_the_package():
+    assert {Path(name).suffix for name in map(str, (ROOT / "helpers" / "templates").iterdir())} == {
+        ".j2",
+        ".css",
+        ".json",
+    }
