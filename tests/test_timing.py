@@ -215,6 +215,8 @@ def test_a_rate_needs_a_time():
     ("found", "text"),
     [
         (Timing(2e-3, 1e-3, 3e-3, 9, 0.01, 100, 2), "2 ms (from 1 ms to 3 ms; 9 runs of 100 calls, 2 threads)"),
+        (Timing(2e-3, 1e-3, 3e-3, 9, calls=2), "2 ms (from 1 ms to 3 ms; 9 runs of 2 calls, 1 thread)"),
+        (Timing(2e-3, 1e-3, 3e-3, 9), "2 ms (from 1 ms to 3 ms; 9 runs, 1 thread)"),
         (Timing(2.0, 2.0, 2.0, 1, 0.0, 1, 1), "2 s (from 2 s to 2 s; 1 run, 1 thread, noisy)"),
     ],
 )
