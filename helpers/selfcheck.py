@@ -6,8 +6,9 @@ Neither raises, whatever it is given: a half-written answer must not stop Run Al
 import copy
 import difflib
 import html
+import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -84,7 +85,7 @@ def _judge(exercise: Exercise, answers: tuple[Any, ...]) -> Verdict:
         outcomes = [_call(answers[0], arguments) for arguments in exercise.cases]
     else:
         outcomes = [answers if len(answers) > 1 else answers[0]]
-    wanted = _outcomes(exercise, exercise.oracle)
+    wanted = list(_outcomes(exercise, exercise.oracle))
     if exercise.cases and all(outcome is None for outcome in outcomes):
         return verdict("not attempted", "not attempted yet: the function returns nothing. Does it end in a return?")
     if all(map(_untouched, outcomes)):
@@ -130,15 +131,16 @@ def _call(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
         return _Raised(f"it raised {_described(error)}")
 
 
-def _outcomes(exercise: Exercise, function: Callable[..., Any]) -> list[Any]:
-    return [_call(function, arguments) for arguments in exercise.cases or ((),)]
+def _outcomes(exercise: Exercise, function: Callable[..., Any]) -> Iterator[Any]:
+    """The outcome of each case in turn: who sees a difference in the first need not wait for the others."""
+    return (_call(function, arguments) for arguments in exercise.cases or ((),))
 
 
 def _mistake(exercise: Exercise, outcomes: list[Any], costs: list[float] | None = None) -> str | None:
     """The sentence of the named mistake that gives the same outcome, and if asked for the same cost, in every case."""
     for sentence, wrong in exercise.mistakes.items():
-        theirs = _outcomes(exercise, wrong)
-        alike = not any(_difference(*pair, exercise.tolerance) for pair in zip(outcomes, theirs, strict=True))
+        pairs = zip(outcomes, _outcomes(exercise, wrong), strict=True)
+        alike = not any(_difference(*pair, exercise.tolerance) for pair in pairs)
         if alike and (costs is None or costs == _costs(exercise, wrong)):
             return sentence
     return None
@@ -167,7 +169,7 @@ def _mistake_in_part(
         return None
     place = wrong[0] if place is None else place
     for sentence, mistake in exercise.mistakes.items():
-        theirs = _outcomes(exercise, mistake)[: len(outcomes)]
+        theirs = list(itertools.islice(_outcomes(exercise, mistake), len(outcomes)))
         if wrong_parts(theirs) == [place] and not any(
             _difference(x[place], y[place], exercise.tolerance) for x, y in zip(outcomes, theirs, strict=True)
         ):

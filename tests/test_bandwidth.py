@@ -1,7 +1,10 @@
 """`machine.bandwidth`, the sweep and recorded runs: what they run, report and refuse; and that rates are plausible."""
 
 import dataclasses
+import datetime
+import itertools
 import json
+import platform
 import re
 
 import pytest
@@ -144,6 +147,98 @@ def test_on_a_gpu():
     assert all(size > 2**20 for size in machine.caches("cuda").values())
 
 
+def test_a_gpu_gets_more_work_in_a_call():
+    """On meta, which is no CPU either, and holds no memory."""
+    small = machine._kernels(torch.empty(2**24, device="meta"))
+    assert small["read"][0] == 2**32 and [len(calls) for _, calls in small.values()] == [1]
+    large = machine._kernels(torch.empty(2**34, device="meta"))
+    assert {kernel: (moved, len(calls)) for kernel, (moved, calls) in large.items()} == {
+        "read": (2**32, 16),
+        "copy": (2**32, 16),
+        "add": (2**32 // 12 * 12, 16),
+    }
+
+
+@pytest.mark.parametrize(
+    ("where", "cache", "free", "size"),
+    [
+        ("cpu", 2**20, 2**40, 2**30),
+        ("cpu", 2**29, 2**40, 2**31),
+        ("cpu", 2**20, 2**31 + 5, 2**29),
+        ("cuda", 2**20, 2**40, 2**32),
+    ],
+)
+def test_main_memory_is_more_than_any_cache_and_no_more_than_a_quarter(monkeypatch, where, cache, free, size):
+    monkeypatch.setattr(machine, "caches", lambda where: {"L1": 1, "L2": cache})
+    monkeypatch.setattr(machine, "free_memory", lambda where: free)
+    assert machine._main_memory(torch.device(where)) == size
+
+
+def test_a_sweep_starts_with_what_the_first_cache_holds(monkeypatch):
+    monkeypatch.setattr(machine, "_main_memory", lambda where: 2**16)
+    assert [one.nbytes for one in machine.sweep("cpu", seconds=0.01, rounds=1)] == [2**14, 2**15, 2**16]
+
+
+@pytest.mark.parametrize("where", ["cpu", "cuda"])
+def test_a_record_keeps_the_best_of_six_rounds(monkeypatch, where):
+    """Every measurement replaced: what is asked for, and what of it is written down."""
+    asked = []
+    rates = {dtype: itertools.cycle([3.0, 7.0, 5.0]) for dtype in machine._DTYPES[where]}
+    bytes_per_s, times = itertools.cycle([1.0, 4.0]), itertools.cycle([5, 2])
+    fits, large = (workloads.Workload(n, ((2, 3),), "float32", 8, 9, m, None) for n, m in (("a", 49), ("b", 50)))
+
+    def peak(dtype, device, *, seconds):
+        asked.append((dtype, device.type, seconds))
+        if dtype == "float16":
+            raise ValueError("cannot")
+        rate = next(rates[dtype])
+        return machine.Peak(rate, dtype, "x", int(rate), Timing(2.0, 1.0, 3.0, 9, 0.5), ())
+
+    def sweep(device, *, seconds, rounds):
+        asked.append(("sweep", device.type, seconds, rounds))
+        rate = next(bytes_per_s)
+        run = Timing(1, 1, 1, 3, rate / 8)
+        return [machine.Bandwidth(rate, nbytes, "read", "x", run, ()) for nbytes in (512, 256)]
+
+    def runs(work, device, *, seconds):
+        asked.append(("runs", [one.name for one in work], device.type, seconds))
+        low = next(times)
+        return [Timing(low + 1.0, low, 9.0, 9, 0.25) for _ in work]
+
+    monkeypatch.setattr(machine, "peak", peak)
+    monkeypatch.setattr(machine, "sweep", sweep)
+    monkeypatch.setattr(machine, "runs", runs)
+    monkeypatch.setattr(
+        machine, "link", lambda device: sweep(device, seconds=0, rounds=0)[0] if where == "cuda" else None
+    )
+    monkeypatch.setattr(machine, "name", lambda device: f"my {device.type}")
+    monkeypatch.setattr(machine, "caches", lambda device: {"L2": 5})
+    monkeypatch.setattr(machine, "free_memory", lambda device: 100)
+    monkeypatch.setattr(machine, "workloads", lambda *what: asked.append(what) or (fits, large))
+    found = machine.record(where, seconds=48.0)
+
+    dtypes = machine._DTYPES[where]
+    per_run = 48 / 2 / 6 / len(dtypes)
+    one_round = [(dtype, where, per_run) for dtype in dtypes]
+    work = [("float32",)] if where == "cpu" else [("float32", 8192), ("bfloat16", 8192)]
+    one_round += [("sweep", where, 2.0, 1), ("runs", ["a"] * len(work), where, 2.0)]
+    assert asked[: len(work) + len(one_round)] == work + one_round
+    assert len(asked) == len(work) + 6 * len(one_round) + (where == "cuda")
+    timed = {"seconds": 2.0, "fastest": 1.0, "spread": 0.5}
+    assert [row["dtype"] for row in found.peaks] == [dtype for dtype in dtypes if dtype != "float16"]
+    assert all(row == {"dtype": row["dtype"], "flop_per_s": 7.0, "size": 7} | timed for row in found.peaks)
+    row = {"byte_per_s": 4.0, "kernel": "read", "spread": 0.5}
+    assert found.bandwidths == ({"nbytes": 256} | row, {"nbytes": 512} | row)
+    op = {"name": "a", "shapes": ((2, 3),), "dtype": "float32", "flops": 8, "bytes": 9}
+    assert found.ops == (op | {"seconds": 3.0, "fastest": 2, "spread": 0.25},)
+    assert (found.method, found.device, found.kind, found.caches) == (records.METHOD, f"my {where}", where, {"L2": 5})
+    assert found.threads == torch.get_num_threads()
+    assert found.link == (None if where == "cpu" else 1.0)
+    assert datetime.date.fromisoformat(found.date) == datetime.datetime.now(datetime.UTC).date()
+    software = {"system": platform.system(), "python": platform.python_version(), "torch": torch.__version__}
+    assert found.software == software | ({"cuda": str(torch.version.cuda)} if where == "cuda" else {})
+
+
 @pytest.fixture(scope="module")
 def tiny():
     """A whole record, of small workloads and little time."""
@@ -179,19 +274,65 @@ def test_other_files_are_no_records(text, tmp_path):
         records.load(path)
 
 
-def test_a_later_method_is_not_understood(tiny, tmp_path):
-    dataclasses.replace(tiny, method=99).save(tmp_path / "r.json")
-    with pytest.raises(ValueError, match="its method is 99, this course knows 1 to"):
+@pytest.mark.parametrize("method", [0, 2, 99])
+def test_another_method_is_not_understood(tiny, tmp_path, method):
+    dataclasses.replace(tiny, method=method).save(tmp_path / "r.json")
+    with pytest.raises(
+        ValueError, match=f"^r.json is no record of a machine: its method is {method}, .* knows 1 to 1$"
+    ):
+        records.load(tmp_path / "r.json")
+
+
+def test_a_record_is_written_a_row_per_line(tmp_path):
+    rows = ({"nbytes": 1, "byte_per_s": 2.0}, {"nbytes": 2, "byte_per_s": 8.0})
+    peaks = ({"dtype": "float32", "flop_per_s": 16.0},)
+    record = Record(1, "my µchip", "cpu", 2, "2026-01-31", {"torch": "2"}, {}, peaks, rows, None, ())
+    record.save(str(tmp_path / "r.json"))
+    assert (tmp_path / "r.json").read_text(encoding="utf-8") == (
+        '{\n "method": 1,\n "device": "my \\u00b5chip",\n "kind": "cpu",\n "threads": 2,\n "date": "2026-01-31",\n'
+        ' "software": {"torch": "2"},\n "caches": {},\n'
+        ' "peaks": [\n  {"dtype": "float32", "flop_per_s": 16.0}\n ],\n'
+        ' "bandwidths": [\n  {"nbytes": 1, "byte_per_s": 2.0},\n  {"nbytes": 2, "byte_per_s": 8.0}\n ],\n'
+        ' "link": null,\n "ops": []\n}\n'
+    )
+    again = records.load(str(tmp_path / "r.json"))
+    assert again == record
+    assert (again.bandwidth, again.peak("float32"), again.roofline("float32").ridge) == (8.0, 16.0, 2.0)
+
+
+def test_a_record_has_all_its_fields(tmp_path):
+    (tmp_path / "r.json").write_text('{"method": 1}')
+    fields = "bandwidths, caches, date, device, kind, link, method, ops, peaks, software, threads"
+    with pytest.raises(ValueError, match=f"^r.json is no record of a machine: its fields are not {fields}$"):
         records.load(tmp_path / "r.json")
 
 
 def test_the_command_writes_a_record(tiny, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(machine, "record", lambda device, seconds: tiny)
+    asked = []
+    monkeypatch.setattr(machine, "record", lambda device, seconds: asked.append((device, seconds)) or tiny)
     monkeypatch.setattr("sys.argv", ["machine", "--out", str(tmp_path / "mine.json"), "--device", "cpu"])
     machine.main()
+    monkeypatch.setattr("sys.argv", ["machine", "--out", str(tmp_path / "mine.json"), "--seconds", "2.5"])
+    machine.main()
+    assert asked == [("cpu", 40.0), (None, 2.5)]
     assert records.load(tmp_path / "mine.json").device == tiny.device
     out = capsys.readouterr().out
-    assert tiny.device in out and "Wrote mine.json" in out and str(tmp_path) not in out
+    peaks = ", ".join(f"{row['dtype']} {units.si(row['flop_per_s'], 'FLOP/s')}" for row in tiny.peaks)
+    memory = units.si(tiny.bandwidths[-1]["byte_per_s"], "B/s")
+    sentence = f"{tiny.device}: {peaks}; {memory}; {len(tiny.ops)} ops. Wrote mine.json."
+    assert out.splitlines() == [sentence, sentence]
+
+
+def test_the_command_explains_itself(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["machine", "--help"])
+    with pytest.raises(SystemExit):
+        machine.main()
+    assert " ".join(capsys.readouterr().out.split()).startswith(
+        "usage: python -m helpers.machine [-h] --out FILE [--seconds SECONDS] [--device {cpu,cuda}]"
+        " Measure this machine. options: -h, --help show this help message and exit"
+        " --out FILE the JSON file to write --seconds SECONDS about"
+        " how long to measure; default: 40 --device {cpu,cuda} default: cuda where there is one"
+    )
 
 
 def test_the_command_refuses_a_folder_that_is_not_there(monkeypatch, capsys):

@@ -1,5 +1,6 @@
 """A transformer's budget against a real module, published tables and hand formulas."""
 
+import dataclasses
 import doctest
 
 import pytest
@@ -127,6 +128,61 @@ def test_decoding_reads_weights_once_and_every_cache():
     roof = Roofline(1979e12, 3.35e12)
     assert one.bound(roof) == "memory"
     assert max(one.times(roof)) == one.bytes / 3.35e12
+
+
+@pytest.mark.parametrize(
+    ("devices", "recompute", "moved"),
+    [
+        # passes over 2-byte weights; 2 + 2 + 12 bytes of states read and written; activations and logits there and back
+        (1, False, 3 * 2 * 101_504 + 2 * 16 * 101_504 + 2 * (133_120 + 6_400)),
+        (4, False, 3 * 2 * 101_504 + 2 * 16 * 101_504 / 4 + 2 * (133_120 + 6_400)),
+        (1, True, 4 * 2 * 101_504 + 2 * 16 * 101_504 + 2 * (133_120 + 6_400)),
+    ],
+)
+def test_a_training_step_by_hand(devices, recompute, moved):
+    step = budget.training(SMALL, batch=2, tokens=16, devices=devices, recompute=recompute)
+    assert SMALL.parameters == 2 * 64 * (4 * 64 + 2 * 256) + 50 * 64 == 101_504
+    layer = 2 * 2 * 16 * (64 + 5 * 64 + 2 * 64 + 2 * 256) + 4 * 2 * 16 * (4 + 4)
+    assert layer == 66_560
+    assert step.memory == {
+        "parameters": 2 * 101_504 / devices,
+        "gradients": 2 * 101_504 / devices,
+        "optimizer": 12 * 101_504 / devices,
+        "activations": 2 * 16 * 64 * 2 * 2 + layer if recompute else 2 * layer,
+        "logits": 4 * 2 * 16 * 50,
+    }
+    assert step.bytes == moved
+    assert step.flops == (4 if recompute else 3) * 2 * (2 * 101_504 * 16 + 4 * 2 * 64 * 16**2)
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+def test_a_decoding_step_by_hand(devices):
+    step = budget.decoding(GATED, batch=3, tokens=5, devices=devices)
+    matrices = 2 * 64 * (4 * 64 + 3 * 160) + 50 * 64
+    cache = 2 * 2 * 64 * 2  # keys and values, two layers, bfloat16
+    assert step.memory == {"weights": 2 * (matrices + 50 * 64) / devices, "KV cache": 3 * 5 * cache / devices}
+    assert step.flops == 3 * (2 * matrices + 4 * 2 * 64 * 5) / devices
+    assert step.bytes == (2 * matrices + 3 * 5 * cache) / devices  # of the embedding a row a text
+
+
+def test_the_models_are_those_of_their_papers():
+    """Layers, width, heads, vocabulary, hidden, heads for keys and values, gated, tied."""
+    assert {name: dataclasses.astuple(model)[1:] for name, model in MODELS.items()} == {
+        "GPT-2 small": (12, 768, 12, 50_257, 3072, 12, False, True),
+        "GPT-3 175B": (96, 12_288, 96, 50_257, 49_152, 96, False, True),
+        "Llama 3 8B": (32, 4096, 32, 128_256, 14_336, 8, True, False),
+        "Llama 3 70B": (80, 8192, 64, 128_256, 28_672, 8, True, False),
+        "Llama 3 405B": (126, 16_384, 128, 128_256, 53_248, 8, True, False),
+    }
+    assert all(name == model.name for name, model in MODELS.items())
+
+
+@pytest.mark.parametrize("field", ["layers", "width", "heads", "vocabulary"])
+def test_sizes_are_at_least_1(field):
+    least = {"layers": 1, "width": 1, "heads": 1, "vocabulary": 1}
+    assert Transformer("least", **least).parameters == 1 + 4 + 8
+    with pytest.raises(ValueError, match="least: sizes are at least 1"):
+        Transformer("least", **least | {field: 0})
 
 
 def test_errors_are_sentences():

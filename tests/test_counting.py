@@ -13,9 +13,11 @@ import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
+from torch._C import DispatchKey
+from torch._ops import HigherOrderOperator
 from torch.utils.flop_counter import FlopCounterMode, register_flop_formula
 
-from helpers.counting import Cost, count
+from helpers.counting import Cost, OpCost, count
 
 side = st.integers(1, 9)
 ITEM = 4  # bytes of a float32
@@ -488,6 +490,28 @@ def test_touched_bytes_against_a_set_of_addresses(data: st.DataObject) -> None:
     assert both.bytes_ideal / ITEM == len(expected) + outputs
 
 
+def test_progressions_that_meet_again_count_once() -> None:
+    x = randn(20)
+    # 0 2 5 7 and the same from 7 on: 7 comes up twice, though each step is longer than the one before.
+    assert moved(lambda: x.as_strided((2, 2, 2), (2, 5, 7)) + 0) == (7 + 8, 15)
+
+
+@pytest.mark.parametrize(("far", "distinct"), [(2**24 - 2, 5 + 2), (2**24 - 1, 4 + 4 + 2)])
+def test_far_apart_regions_are_exact_up_to_a_span_and_bounded_beyond(far: int, distinct: int) -> None:
+    x = torch.empty(2**25, device="meta")
+    views = [x[8:12], x[9:13], x[8 + far : 10 + far]]
+    assert moved(torch.cat, views) == (distinct + 10, distinct + 10)
+    # The bound is never more than the span itself.
+    long = [x[8 : 8 + far], x[9 : 12 + far]]
+    assert moved(torch.cat, long)[0] == far + 4 + (2 * far + 3)
+
+
+def test_touched_bytes_do_not_depend_on_the_default_device() -> None:
+    with torch.device("meta"):
+        assert moved(lambda: torch.empty(10).as_strided((9, 2), (1, 1)) + 0)[0] == 10 + 18
+        assert moved(lambda: torch.empty(20).as_strided((2, 2, 2), (2, 5, 7)) + 0)[0] == 7 + 8
+
+
 def test_in_place_reads_and_writes() -> None:
     x, y = randn(8), randn(8)
     assert moved(lambda: x.add_(1)) == (16, 16)
@@ -512,6 +536,17 @@ def test_indexing_touches_no_more_than_it_returns() -> None:
     assert moved(lambda: table.index_add_(0, index[:2], randn(2, 4)))[0] == 8 + (8 + 4 + 8 + 8)
 
 
+def test_indexed_reads_and_writes_of_one_tensor_add_up() -> None:
+    table, index, rows = randn(1000, 4), torch.tensor([3, 5, 7]), randn(2, 4)
+    words = 6  # three indices of 8 bytes
+    assert moved(lambda: (table[index], table[index]))[1] == 12 + 12 + words + 24
+    twice = moved(lambda: (table.index_copy_(0, index[:2], rows), table.index_copy_(0, index[1:], rows), None)[2])
+    assert twice[1] == words + 8 + 16
+    # To add to what is there, it must be read.
+    assert moved(lambda: table.index_put_((index[:2],), rows))[0] == 8 + 4 + 8
+    assert moved(lambda: table.index_put_((index[:2],), rows, accumulate=True))[0] == 8 + 4 + 8 + 8
+
+
 def test_ideal_bytes_are_inputs_read_and_outputs_that_remain() -> None:
     x, w = randn(8, 4), randn(4, 4)
     assert moved(lambda: (x.exp() + 1).tanh()) == (6 * 32, 64)  # six passes against two
@@ -520,6 +555,7 @@ def test_ideal_bytes_are_inputs_read_and_outputs_that_remain() -> None:
     assert moved(lambda: (x.exp(), x.sin())) == (128, 96)
     assert moved(lambda: torch.zeros(5)) == (5, 5)
     assert moved(lambda: torch.empty(5)) == (0, 0)
+    assert moved(lambda: torch.empty(5) + 1) == (10, 5)  # made inside, so nothing is read from outside
     kept = []
     assert moved(lambda: kept.append(x + 1)) == (64, 64)  # not returned, and yet it remains
     assert moved(lambda: x.zero_() + 1) == (32 + 64, 64)  # what is overwritten first is not read from outside
@@ -561,6 +597,32 @@ def test_cyclic_garbage_does_not_remain() -> None:
         assert moved(cycle)[1] == 200
     finally:
         gc.enable()
+
+
+def test_cyclic_garbage_that_has_grown_old_does_not_remain() -> None:
+    x = randn(100)
+
+    def cycle() -> Tensor:
+        box: list = [x.exp()]
+        box.append(box)
+        gc.collect()
+        gc.collect()  # now it is in the oldest generation
+        return x + 1
+
+    assert moved(cycle)[1] == 200
+
+
+def test_calls_that_differ_in_an_argument_are_not_taken_for_each_other() -> None:
+    x = randn(4)
+    calls = [
+        lambda: x.clamp(0.7),
+        lambda: x.clamp(0.7, 0.9),
+        lambda: F.gelu(x),
+        lambda: F.gelu(x, approximate="tanh"),
+        *[lambda power=power: x**power for power in (0.0, 0.5, 0.7, 1.0, 2.0, 3.0, -0.5, -1.0, -2.0)],
+    ]
+    for order in (calls, calls[::-1]):
+        assert flops(lambda order=order: [call() for call in order]) == sum(flops(call) for call in calls)
 
 
 def test_fusing_a_gelu_written_out() -> None:
@@ -735,8 +797,35 @@ def test_a_fake_tensor_run() -> None:
 
 def test_sparse_tensors_are_listed_not_counted() -> None:
     x = torch.eye(4).to_sparse()
-    cost = count(torch.sparse.mm, x, randn(4, 4))
-    assert sum(cost.uncounted.values()) >= 1
+    y = randn(4, 4)
+    cost = count(lambda: (torch.sparse.mm(x, y), x.abs(), x.abs(), torch.empty(3, 3, layout=torch.sparse_coo)))
+    assert cost.uncounted["abs"] == 2
+    assert cost.uncounted.keys() == {"_sparse_addmm", "abs"}
+    assert [row.counted for row in cost.ops if row.op == "abs"] == [False]
+
+
+def test_higher_order_ops_run_and_are_counted_where_they_are_made_of_plain_ops() -> None:
+    class Twice(HigherOrderOperator):
+        def __call__(self, function, *args, **kwargs):
+            return super().__call__(function, *args, **kwargs)
+
+    def twice(function, x, *, scale):
+        return function(function(x)) * scale
+
+    def below_autograd(op: Twice, *args, **kwargs):
+        with torch._C._AutoDispatchBelowAutograd():
+            return op(*args, **kwargs)
+
+    x = randn(5)
+    for name, key in (("course_listed", DispatchKey.CPU), ("course_counted", DispatchKey.CompositeExplicitAutograd)):
+        op = Twice(name)
+        op.py_impl(key)(twice)
+        op.py_impl(DispatchKey.Autograd)(functools.partial(below_autograd, op))
+        kept = []
+        cost = count(lambda op=op, kept=kept: kept.append(op(torch.exp, x, scale=3)))
+        torch.testing.assert_close(kept[0], x.exp().exp() * 3)
+        assert cost.uncounted == ({"course_listed": 1} if name == "course_listed" else {})
+        assert by_op(cost) == ({"course_listed": 0} if name == "course_listed" else {"exp": 10, "mul": 5})
 
 
 def test_an_op_of_your_own_is_listed_until_its_formula_is_registered() -> None:
@@ -749,6 +838,13 @@ def test_an_op_of_your_own_is_listed_until_its_formula_is_registered() -> None:
     assert (cost.flops, cost.uncounted) == (0, {"course.triple": 1})
     assert cost.bytes_eager == 40
     assert repr(cost).splitlines()[-1] == "not counted: course.triple × 1"
+
+    @torch.library.custom_op("course::tick", mutates_args=())
+    def tick(times: int) -> int:
+        return times + 1
+
+    (row,) = count(tick, 2).ops
+    assert (row.op, row.shapes, row.dtype, row.counted) == ("course.tick", (), "", False)
     register_flop_formula(torch.ops.course.triple)(lambda shape, out_shape=None: math.prod(shape))
     assert flops(triple, x) == 5
 
@@ -788,10 +884,11 @@ def test_bad_questions() -> None:
 
 def test_costs_add() -> None:
     a, b = randn(4, 4), torch.tensor([3, 1, 2])
-    one, two = count(torch.matmul, a, a), count(torch.sort, b)
+    one, two, three = count(torch.matmul, a, a), count(torch.sort, b), count(torch.exp, a)
     both = one + two
     assert (both.flops, both.bytes_eager) == (one.flops, one.bytes_eager + two.bytes_eager)
     assert both.uncounted == {"sort": 1}
+    assert ((one + three).flops, (one + three).bytes_ideal) == (128 + 16, 4 * (32 + 32))
     assert sum([one, one]) == one + one
     assert [(row.op, row.calls, row.flops) for row in (one + one).ops] == [("mm", 2, 256)]
     with pytest.raises(TypeError):
@@ -839,6 +936,26 @@ not counted: sort × 1"""
     assert html.endswith("<p>at least 1.09 kFLOP<br>op by op 2.05 kB, 0.531 FLOP/B<br>ideally 1.02 kB, 1.06 FLOP/B"
                          "<br>not counted: sort × 1</p>")  # fmt: skip
     assert repr(Cost()).startswith("0 FLOP")
+
+
+def rows_of_table(cost: Cost) -> list[str]:
+    return [line.split("  ")[0] for line in repr(cost).splitlines()[2:-3]]
+
+
+def test_a_table_goes_by_flops_then_bytes_then_name() -> None:
+    rows = [
+        OpCost(op, (), "float32", 1, *costs)
+        for op, costs in {"b": (8, 1), "a": (8, 1), "c": (8, 5), "d": (9, 0)}.items()
+    ]
+    assert rows_of_table(Cost(33, 7, 7, tuple(rows))) == ["d", "c", "a", "b", "total"]
+
+
+@pytest.mark.parametrize(("ops", "last"), [(12, "op11"), (13, "op12"), (14, "2 more"), (15, "3 more")])
+def test_a_table_has_at_most_thirteen_rows_and_a_total(ops: int, last: str) -> None:
+    rows = tuple(OpCost(f"op{i:02}", (), "float32", 1, 100 - i, 0) for i in range(ops))
+    found = rows_of_table(Cost(0, 0, 0, rows))
+    assert len(found) == min(ops, 13) + 1
+    assert found[-2:] == [last, "total"]
 
 
 def test_a_long_table_is_cut_and_deterministic() -> None:

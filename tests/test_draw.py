@@ -9,8 +9,9 @@ from matplotlib.collections import PathCollection, PolyCollection
 from matplotlib.text import Annotation
 
 from helpers import draw, formats
-from helpers.draw import intensities
+from helpers.draw.style import apart
 from helpers.roofline import Roofline
+from tests import figures
 
 H100, CPU = Roofline(989.5e12, 3.35e12), Roofline(180e9, 40e9)
 A100 = {"40 GB": Roofline(312e12, 1.555e12), "80 GB": Roofline(312e12, 2.039e12)}
@@ -86,6 +87,15 @@ def figure(request):
 def test_a_figure_fits_the_page_and_has_a_title(figure):
     assert figure.get_figwidth() <= 6.4
     assert figure.get_suptitle() or figure.axes[0].get_title(loc="left")
+
+
+def test_a_figure_is_made_of_what_is_stored(request, figure):
+    stored = figures.path(request.node.callspec.params["figure"]).read_text(encoding="utf-8")
+    assert figures.describe(figure) == stored, "if it should look so, run: python -m tests.figures"
+
+
+def test_every_stored_figure_is_drawn():
+    assert set(figures.FOLDER.iterdir()) == {figures.path(name) for name in FIGURES}
 
 
 def test_no_text_leaves_the_picture(figure):
@@ -314,8 +324,12 @@ def test_labels_of_lines_that_end_together_are_moved_apart():
     texts = FIGURES["intensity_curves"]().axes[0].texts
     a, b = (next(text for text in texts if text.get_text() == name).xyann for name in "ab")
     assert a == b == (6, 0)  # beside the end of the line
-    places = intensities._apart({"a": 2.0, "b": 2.01, "c": 1.0}, 0.2)
+    places = apart({"a": 2.0, "b": 2.01, "c": 1.0}, 0.2)
     assert places == {"c": 1.0, "a": 2.0, "b": 2.2}
+    figure = draw.lines({"high": ([1, 9], [1, 5.01]), "low": ([1, 9], [9, 5])}, "title", "x", "y")
+    figure.canvas.draw()
+    high, low = (text.get_window_extent() for text in figure.axes[0].texts)
+    assert low.y0 < high.y0 and high.y0 - low.y0 >= 8.9 * figure.dpi / 72  # points
 
 
 def test_a_roof_has_a_slope_to_the_ridge_and_a_flat_part():

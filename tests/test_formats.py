@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers import formats
-from helpers.formats import FORMATS, decode, encode
+from helpers.formats import FORMATS, FloatFormat, decode, encode
 
 SMALL = [fmt for fmt in FORMATS.values() if fmt.bits <= 16]
 IN_TORCH = [fmt for fmt in FORMATS.values() if fmt.dtype is not None]
@@ -126,6 +126,37 @@ def test_encode_rounds_once_where_two_roundings_differ():
     assert decode(encode(2**53 + 1, "float64"), "float64").value == 2**53
 
 
+@given(st.fractions(min_value=-7, max_value=7))
+def test_encode_takes_the_nearest_number_to_any_fraction(value):
+    fmt = FORMATS["float8_e5m2"]
+    line = [decode(code, fmt).value for code in range(fmt.max_code + 1)]
+    distances = [abs(abs(value) - Fraction(x)) for x in line]
+    nearest = [code for code, distance in enumerate(distances) if distance == min(distances)]
+    code = encode(value, fmt)
+    assert code & ~fmt.sign_bit == min(nearest, key=lambda code: code % 2)
+    assert bool(code & fmt.sign_bit) == (value < 0)
+
+
+def test_encode_takes_numbers_beyond_float64():
+    assert encode(10**400, "float16") == 0x7C00
+    assert encode(-Fraction(1, 10**400), "float16") == 0x8000
+    assert encode(Fraction(10**400, 10**400 + 1), "bfloat16") == encode(1.0, "bfloat16")
+
+
+def test_the_nan_is_the_quiet_one():
+    """All ones in the exponent, and of the fraction the first; float8_e4m3fn has but one NaN, of ones throughout."""
+    quiet = {"float64": 0x7FF8 << 48, "float32": 0x7FC0 << 16, "tfloat32": 0b0_11111111_1000000000, "float16": 0x7E00}
+    quiet |= {"bfloat16": 0x7FC0, "float8_e4m3fn": 0x7F, "float8_e5m2": 0x7E, "float4_e2m1fn": None}
+    assert {name: fmt.nan_code for name, fmt in FORMATS.items()} == quiet
+    assert encode(math.nan, "float16") == formats.bits_of(torch.tensor(math.nan).half()) == 0x7E00
+
+
+def test_all_formats_but_two_are_torch_dtypes():
+    assert {fmt.name: fmt.dtype for fmt in IN_TORCH} == {
+        name: getattr(torch, name) for name in FORMATS if name not in ("tfloat32", "float4_e2m1fn")
+    }
+
+
 def test_saturate_stops_at_the_largest_number():
     for fmt in FORMATS.values():
         for value in (math.inf, fmt.max * Fraction(3)) if fmt.bits == 64 else (math.inf, fmt.max * 3):
@@ -185,6 +216,11 @@ def test_bits_of_reads_what_torch_stores(fmt):
         assert same(decode(formats.bits_of(stored), fmt).value, stored.double().item())
 
 
+def test_bits_of_a_meta_tensor_is_an_error():
+    with pytest.raises(ValueError, match=r"^a meta tensor has a shape and a dtype but no bits$"):
+        formats.bits_of(torch.empty((), device="meta"))
+
+
 def test_bits_of_takes_any_single_element():
     row = torch.tensor([[1.0, 2.0, 3.0]], requires_grad=True)
     assert formats.bits_of(row[:, 1:2]) == encode(2.0, "float32")
@@ -227,10 +263,10 @@ def test_formula_says_when_digits_are_left_out():
         (lambda: formats.bits_of(0.1), TypeError, "bits_of takes a tensor, got 0.1; wrap it"),
         (lambda: formats.bits_of(torch.zeros(2)), ValueError, "got shape (2,); index one"),
         (lambda: formats.bits_of(torch.tensor(1)), ValueError, "no floating-point format 'int64'"),
-        (lambda: formats.bits_of(torch.empty((), device="meta")), ValueError, "a meta tensor has a shape"),
         (lambda: formats.neighbours(math.nan, "float16"), ValueError, "nan has no neighbours"),
         (lambda: formats.neighbours(1e9, "float8_e4m3fn"), ValueError, "float8_e4m3fn stores it as NaN"),
         (lambda: formats.values("float32"), ValueError, "float32 has 2^32 codes"),
+        (lambda: formats.values(FloatFormat("wide", 8, 8, 127)), ValueError, "wide has 2^17 codes"),
     ],
 )
 def test_bad_input_gets_one_clear_sentence(call, error, message):

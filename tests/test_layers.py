@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+from functools import cache
 from graphlib import TopologicalSorter
 
 import pytest
@@ -41,6 +42,7 @@ FILES.pop("__init__")
 MODULES = sorted({name.partition(".")[0] for name in FILES})
 
 
+@cache
 def imported(file: str) -> set[str]:
     """The files of helpers that a file imports, as dotted names."""
     found = set()

@@ -1,6 +1,7 @@
 """What `peak` runs and reports, with a fake stopwatch where time decides; and that it is near what plain torch gets."""
 
 import time
+import types
 
 import pytest
 import torch
@@ -113,6 +114,95 @@ def test_the_machine_has_a_name_and_memory():
     assert machine.free_memory("cpu") > 2**27
     assert machine.spec("cpu") is None
     assert machine.device() in ("cpu", "cuda")
+
+
+@pytest.fixture
+def system(monkeypatch, tmp_path):
+    """A folder in place of the root of the file system; returns a function that writes a file in it."""
+
+    def write(path, text):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text, encoding="utf-8")
+
+    monkeypatch.setattr(machine, "Path", lambda path: tmp_path / path.removeprefix("/"))
+    return write
+
+
+def test_the_name_of_a_cpu_is_its_model_name(system, monkeypatch):
+    monkeypatch.setattr(machine.platform, "processor", lambda: "x86")
+    monkeypatch.setattr(machine.platform, "machine", lambda: "amd64")
+    assert machine.name("cpu") == "x86"
+    system("proc/cpuinfo", "processor\t: 0\nModel Name\t:  Fast: 3 GHz \nmodel name\t: another\n")
+    assert machine.name("cpu") == machine.name(torch.device("cpu")) == "Fast: 3 GHz"
+    assert machine.name("meta") == "x86"  # nothing is known about it from there
+    system("proc/cpuinfo", "processor\t: 0\n")
+    assert machine.name("cpu") == "x86"
+    monkeypatch.setattr(machine.platform, "processor", lambda: "")
+    assert machine.name("cpu") == "amd64"
+    monkeypatch.setattr(machine.platform, "machine", lambda: "")
+    assert machine.name("cpu") == "cpu"
+
+
+def test_free_memory_is_what_the_system_tells(system, monkeypatch):
+    parts = {"SC_PHYS_PAGES": 40, "SC_PAGE_SIZE": 4096}
+    monkeypatch.setattr(machine.os, "sysconf", parts.__getitem__, raising=False)
+    assert machine.free_memory("cpu") == 40 * 4096 // 4
+    system("proc/meminfo", "MemTotal:  9 kB\nMemAvailable:   5 kB\nMemFree: 3 kB\n")
+    assert machine.free_memory("cpu") == 5 * 1024
+    system("proc/meminfo", "MemTotal:  9 kB\n")
+    assert machine.free_memory("cpu") == 40 * 4096 // 4
+    monkeypatch.delattr(machine.os, "sysconf")
+    assert machine.free_memory("cpu") == 2**30
+
+
+def test_caches_are_those_of_all_cores_together(system, monkeypatch):
+    def cache(index, kind, level, size, shared):
+        told = {"type": kind, "level": level, "size": size, "shared_cpu_map": shared}
+        for key, text in told.items():
+            system(f"sys/devices/system/cpu/cpu0/cache/index{index}/{key}", f"{text}\n")
+
+    monkeypatch.setattr(machine.os, "cpu_count", lambda: 48)
+    cache(0, "Data", 1, "48K", "1")
+    cache(1, "Instruction", 1, "32K", "1")
+    cache(2, "Unified", 2, "2048K", "3")
+    cache(3, "Unified", 7, "broken", "1")
+    cache(4, "Unified", 3, "32768K", "ffff,ffffffff")
+    assert machine.caches("cpu") == {"L1": 48 * 48 * 1024, "L2": 24 * 2048 * 1024, "L3": 32768 * 1024}
+    cache(5, "Unified", 4, "1K", "0")  # shared by nobody: nonsense
+    assert "L4" not in machine.caches("cpu")
+    monkeypatch.setattr(machine.os, "cpu_count", lambda: None)
+    assert machine.caches("cpu")["L3"] == 32768 * 1024
+
+
+def test_a_gpu_is_described_by_its_driver(monkeypatch):
+    told = types.SimpleNamespace(L2_cache_size=50)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "get_device_name", {torch.device("cuda"): "NVIDIA H100 PCIe"}.__getitem__)
+    monkeypatch.setattr(torch.cuda, "mem_get_info", {torch.device("cuda"): (5, 80)}.__getitem__)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", {torch.device("cuda"): told}.__getitem__)
+    assert machine.device() == "cuda"
+    assert machine.name() == "NVIDIA H100 PCIe"
+    assert machine.spec().memory == 80e9
+    assert (machine.free_memory(), machine.caches()) == (5, {"L2": 50})
+    del told.L2_cache_size
+    assert machine.caches() == {}
+
+
+def test_float8_is_multiplied_with_scales():
+    product = machine._matmul(32, torch.float8_e4m3fn, torch.device("cpu"))()
+    assert product.shape == (32, 32) and product.dtype == torch.bfloat16 and product.any()
+
+
+def test_what_a_matmul_needs():
+    assert machine._needs(10, torch.float64) == 3 * 100 * 8
+    assert machine._needs(10, torch.bfloat16) == 3 * 100 * 4  # made in float32
+
+
+def test_a_peak_reads_as_a_sentence():
+    timing = Timing(2.0, 1.0, 3.0, 9)
+    assert repr(machine.Peak(2e12, "float32", "x", 64, timing, ())) == (
+        "2 TFLOP/s in float32 on x, 64 × 64 matmul: 2 s (from 1 s to 3 s; 9 runs, 1 thread)"
+    )
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")

@@ -158,23 +158,139 @@ def difference(right, found, cases=((),)):
     ("right", "found", "words"),
     [
         (1.0, "1", "expected a number, got '1'"),
-        (1.0, torch.tensor(1.0), "write .item()"),
-        (1.0, math.nan, "got NaN (not a number)"),
+        (1.0, True, "expected a number, got True"),
+        (
+            1.0,
+            torch.tensor(1.0),
+            "expected a plain number, got a tensor of shape () and dtype torch.float32;"
+            " for a tensor with one element write .item()",
+        ),
+        (1.0, math.nan, "expected a number, got NaN (not a number)"),
         (1.0, 2, "expected 1, got 2"),
+        (1.0, 1.00001, "expected 1, got 1.00001"),
+        (True, 1, "expected True, got 1"),
         ("a", "b", "expected 'a', got 'b'"),
+        ("a", 1, "expected 'a', got 1"),
         ("bfloat16", torch.float16, "expected 'bfloat16', got 'float16'"),
         ((1, 2), 1, "expected 2 values, got 1"),
+        ((1, 2), [1, 2, 3], "expected 2 values, got [1, 2, 3]"),
         ((1, 2), [1, 3], "value 2 of 2: expected 2, got 3"),
+        (((1, 2), 3), ((1, 5), 3), "value 1 of 2: value 2 of 2: expected 2, got 5"),
         (torch.zeros(2), 0, "expected a tensor, got 0"),
         (torch.zeros(2), torch.zeros(3), "expected shape (2,), got (3,)"),
         (torch.zeros(2), torch.zeros(2).half(), "expected dtype torch.float32, got torch.float16"),
-        (torch.zeros(2), torch.empty(2, device="meta"), "got one on the meta device"),
-        (torch.zeros(2), torch.full((2,), math.nan), "has NaN (not a number) in it"),
+        (
+            torch.zeros(2),
+            torch.empty(2, device="meta"),
+            "expected a tensor with data, got one on the meta device",
+        ),
+        (torch.zeros(2), torch.tensor([0.0, math.nan]), "the result has NaN (not a number) in it"),
+        (torch.full((2,), math.nan), torch.tensor([math.nan, 1.0]), "expected nan at (1,), got 1"),
         (torch.zeros(2), torch.tensor([0.0, 1.0]), "expected 0 at (1,), got 1"),
+        (torch.tensor(1.0), torch.tensor(1.5), "expected 1, got 1.5"),
+        (torch.tensor([0.0]), torch.tensor([1e-9]), "expected 0 at (0,), got 1e-09"),
     ],
 )
 def test_the_difference_is_named(right, found, words):
-    assert words in difference(right, found)
+    assert difference(right, found) == f"probe(): {words}. Hint: Hint."
+
+
+def test_numbers_within_the_tolerance_are_equal():
+    assert difference(1.0, 1 + 0.5e-6) == difference((1.0, 2.0), (1.0, 2 + 1e-6)) == "correct."
+    assert difference(torch.ones(2), torch.full((2,), 1 + 5e-7)) == "correct."
+    assert difference(torch.tensor(math.nan), torch.tensor(math.nan)) == "correct."
+    assert difference(torch.ones(2), torch.ones(2, requires_grad=True)) == "correct."
+    assert difference("Bfloat16", " bFLOAT16 ") == "correct."
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        (8.0, "8 is 4 times the right number"),
+        (2 / 3, "0.6666667 is 0.33333 times the right number"),
+        (0, "0 is not it"),
+        (-2, "-2 is not it"),
+        (math.inf, "inf is not it"),
+        (math.nan, "expected a number, got NaN (not a number)"),
+        ("2", "expected a number, got '2'"),
+    ],
+)
+def test_a_value_is_judged_without_being_told(found, words):
+    exercise = Exercise("probe", lambda: 2.0, {}, "Hint.")
+    assert _judge(exercise, (found,)).message == f"{words}. Hint: Hint."
+
+
+def test_a_word_is_judged_without_being_told():
+    exercise = Exercise("probe", lambda: ("memory", 1.0), {}, "Hint.")
+    assert _judge(exercise, ("compute", 1.0)).message == "value 1 of 2: 'compute' is not it. Hint: Hint."
+    assert _judge(exercise, ("memory", 2.0)).message == "value 2 of 2: 2 is 2 times the right number. Hint: Hint."
+
+
+def test_the_call_that_failed_is_shown_with_its_arguments():
+    cases = ((1, "a", torch.zeros(2, 3).half()),)
+    exercise = Exercise("probe", lambda *args: 5, {}, "Hint.", cases)
+    shown = "probe(1, 'a', a (2, 3) float16 tensor)"
+    assert _judge(exercise, (lambda *args: 6,)).message == f"{shown}: expected 5, got 6. Hint: Hint."
+    wasteful = Exercise("probe", lambda *args: 5, {}, "Hint.", cases, cost=lambda f, args: 1 if f(*args) is five else 2)
+    five = 5
+    assert _judge(wasteful, (lambda *args: five,)).message == "correct."
+
+
+@pytest.mark.parametrize(
+    ("answers", "words"),
+    [
+        ((3,), "expected a function, got 3. Pass it without calling it."),
+        ((len, 3), "expected a function, got <built-in function len>, 3. Pass it without calling it."),
+        ((lambda: None,), "not attempted yet: the function returns nothing. Does it end in a return?"),
+        ((lambda: ...,), "not attempted yet. Replace the ... above and run the cell again."),
+        ((), "not attempted yet. Replace the ... above and run the cell again."),
+        ((lambda: 1 / 0,), "probe(): it raised ZeroDivisionError: division by zero. Hint: Hint."),
+        ((lambda: [][0],), "probe(): it raised IndexError: list index out of range. Hint: Hint."),
+    ],
+)
+def test_what_is_no_answer_to_an_exercise_with_cases(answers, words):
+    assert _judge(Exercise("probe", lambda: 1, {}, "Hint.", ((),)), answers).message == words
+
+
+def test_an_error_without_words_is_named_and_a_long_one_cut_in_the_middle():
+    def fails(*words):
+        def function():
+            raise ValueError(*words)
+
+        return _judge(Exercise("probe", lambda: 1, {}, "Hint.", ((),)), (function,)).message
+
+    assert fails() == "probe(): it raised ValueError. Hint: Hint."
+    assert fails("no\n  good.") == "probe(): it raised ValueError: no good. Hint: Hint."
+    long = "".join(chr(97 + i % 26) for i in range(161))
+    assert fails(long[:160]) == f"probe(): it raised ValueError: {long[:160]}. Hint: Hint."
+    assert fails(long) == f"probe(): it raised ValueError: {long[:77]} ... {long[-78:]}. Hint: Hint."
+
+
+def test_a_verdict_in_text_and_in_html():
+    verdict = check("card_in_gb", 3.0)
+    assert repr(verdict) == f"✗ card_in_gb: {verdict.message}"
+    right = check("card_in_gb", EXERCISES["card_in_gb"].oracle())
+    assert repr(right) == "✓ card_in_gb: correct."
+    assert right._repr_html_() == (
+        '<div role="status" style="border-left:4px solid #009E73;padding:2px 8px">✓ <b>card_in_gb</b>: correct.</div>'
+    )
+    assert repr(check("card_in_gb", ...)).startswith("○ card_in_gb: not attempted yet. Replace the ... above")
+    assert "#767676" in check("card_in_gb", ...)._repr_html_()
+    assert "#D55E00" in verdict._repr_html_()
+
+
+def test_what_no_check_can_compare_is_said():
+    assert check("card_in_gb", Hostile(), Hostile()).status == "not yet"
+    assert check("gapp", 1).message == "there is no exercise of this name; did you mean 'gap'?"
+    assert check("xyzzy", 1).message == "there is no exercise of this name."
+    assert repr(check(3)) == "✗ 3: there is no exercise of this name."
+    exercise = Exercise("probe", lambda: Hostile(), {}, "Hint.")
+    EXERCISES["probe"] = exercise
+    try:
+        words = "the answer could not be compared (RuntimeError: no comparison)."
+        assert repr(check("probe", Hostile())) == f"✗ probe: {words}"
+    finally:
+        del EXERCISES["probe"]
 
 
 def test_equal_answers_of_other_types_are_accepted():
@@ -199,19 +315,25 @@ def test_verdicts_escape_what_a_learner_wrote():
         (2e6, 1_999_999, "FLOP", "You predicted 2 MFLOP; it is 1.999999 MFLOP: ratio 1."),
         (257, 256.0, "", "You predicted 257; it is 256: ratio 1.004."),
         (256, 256.0, "", "You predicted 256: exactly right."),
-        (1, 0, "", "no ratio to zero"),
+        (1, 0, "", "You predicted 1; it is 0: no ratio to zero."),
+        (2.4161e9, 2_415_919_104, "B", "You predicted 2.4161 GB; it is 2.4159 GB: ratio 1."),
+        (1.0000000001, 1.0, "", "You predicted 1.0000000001; it is 1: ratio 1."),
+        (1 / 3, 0.25, "", "You predicted 0.333333; it is 0.25: ratio 1.333."),
+        (2e9, 2e9, "B", "You predicted 2 GB: exactly right."),
+        ("View", "view", "", "You predicted 'View'; it is 'view': as predicted."),
         ("view", "view", "", "You predicted 'view'; it is 'view': as predicted."),
-        ("copy", "view", "", "not as predicted"),
-        ("2", 2, "B", "a number of B is needed"),
+        ("copy", "view", "", "You predicted 'copy'; it is 'view': not as predicted."),
+        ("2", 2, "B", "You predicted '2' (a number of B is needed); it is 2 B: not as predicted."),
         (10**400, 2, "", "no ratio (OverflowError"),
-        (..., 2, "B", "Predict first: replace the ... by your guess in B"),
-        (None, 2, "", "Predict first"),
-        (True, 2, "", "not as predicted"),
+        (..., 2, "B", "Predict first: replace the ... by your guess in B and run the cell again."),
+        (None, 2, "", "Predict first: replace the ... by your guess and run the cell again."),
+        (True, 2, "", "You predicted True; it is 2: not as predicted."),
         (Hostile(), 2, "B", "an object of type Hostile"),
     ],
 )
 def test_compare_says_how_far_apart(guess, measured, unit, words):
-    assert words in repr(compare(guess, measured, unit))
+    found = repr(compare(guess, measured, unit))
+    assert found == words if words.endswith(".") else words in found
 
 
 def test_compare_hides_the_value_until_there_is_a_guess():

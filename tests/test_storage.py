@@ -199,6 +199,26 @@ def test_two_wrappers_of_one_numpy_array_share_it():
     array = np.zeros(4)
     assert storage.same_storage(torch.from_numpy(array), torch.from_numpy(array))
     assert not storage.same_storage(torch.from_numpy(array), torch.from_numpy(array.copy()))
+    byte = np.zeros(1, dtype=np.uint8)
+    assert storage.same_storage(torch.from_numpy(byte), torch.from_numpy(byte))
+
+
+def test_a_plan_gives_its_rule_in_words():
+    assert storage.plan_view((3, 4), (4, 1), (12,)) == storage.ViewPlan(
+        (1,), "wherever dimensions must merge, stride[k] = size[k + 1] · stride[k + 1]"
+    )
+    nothing = "a tensor without elements has every view of 0 elements"
+    assert storage.plan_view((0, 3), (3, 1), (3, 0)) == storage.ViewPlan((1, 1), nothing)
+    assert storage.plan_view((0, 3), (7, 2), (0, 3)) == storage.ViewPlan((7, 2), nothing)
+    assert storage.plan_view((0, 3), (3, 1), (0, -1)) == storage.ViewPlan(
+        None, "the size of -1 cannot be told beside a size of 0"
+    )
+    assert storage.plan_view((3, 4), (4, 1), (5, -1)) == storage.ViewPlan(
+        None, "the shape (5, 2) does not have 12 elements"
+    )
+    assert storage.plan_view((4, 3), (1, 4), (12,)) == storage.ViewPlan(
+        None, "dimensions 0 and 1 must merge, but stride 1 is not 3 × 4"
+    )
 
 
 FUNCTIONS = {
@@ -214,7 +234,7 @@ FUNCTIONS = {
 @pytest.mark.parametrize(
     ("make", "error", "words"),
     [
-        (lambda: torch.empty(2, 2, device="meta"), ValueError, "a meta tensor has no storage"),
+        (lambda: torch.empty(2, 2, device="meta"), ValueError, r"^a meta tensor has no storage, .* needs none$"),
         (lambda: torch.eye(2).to_sparse(), ValueError, r"layout torch.sparse_coo .* use \.to_dense\(\)"),
         (lambda: torch.eye(2).to_sparse_csr(), ValueError, "layout torch.sparse_csr"),
         (lambda: [1, 2], TypeError, "expected a tensor, got list"),

@@ -1,4 +1,5 @@
 import math
+import re
 
 import pytest
 from hypothesis import given
@@ -22,9 +23,11 @@ from helpers import units
         (989.5e12, "FLOP/s", "990 TFLOP/s"),
         (6.3e24, "FLOP", "6.30e+24 FLOP"),
         (1, "s", "1 s"),
+        (1.5, "s", "1.5 s"),
         (0.9999999, "s", "1 s"),
         (1.25e-6, "s", "1.25 µs"),
         (999.9996e-6, "s", "1 ms"),
+        (2e-9, "s", "2 ns"),
         (3e-12, "s", "3 ps"),
         (math.inf, "FLOP/B", "inf FLOP/B"),
         (math.nan, "s", "nan s"),
@@ -40,9 +43,13 @@ def test_si(value, unit, text):
         (0, "0 B"),
         (1023, "1023 B"),
         (1024, "1 KiB"),
+        (3 * 2**20, "3 MiB"),
         (2_415_919_104, "2.25 GiB"),
+        (5 * 2**40, "5 TiB"),
+        (7 * 2**50, "7 PiB"),
         (2**60, "1 EiB"),
         (2**80, "1.21e+24 B"),
+        (math.inf, "inf B"),
     ],
 )
 def test_iec(value, text):
@@ -51,10 +58,15 @@ def test_iec(value, text):
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(0, "0 s"), (59, "59 s"), (60, "1 min"), (5400, "1.5 h"), (units.DAY, "1 days"), (143.9 * units.DAY, "144 days")],
+    [(0, "0 s"), (59, "59 s"), (60, "1 min"), (5400, "1.5 h"), (86_400, "1 days"), (143.9 * 86_400, "144 days")],
 )
 def test_duration(seconds, text):
     assert units.duration(seconds) == text
+
+
+def test_a_duration_has_the_digits_that_were_asked_for():
+    assert units.duration(1234.5, digits=2) == "21 min"
+    assert units.duration(0.0012345, digits=2) == "1.2 ms"
 
 
 @given(st.floats(min_value=1e-11, max_value=1e20), st.sampled_from(["B", "s"]))
@@ -67,7 +79,8 @@ def test_si_reads_back(value, unit):
 @pytest.mark.parametrize("value", ["3", None, True, [1]])
 @pytest.mark.parametrize("function", [lambda x: units.si(x, "B"), units.iec, units.duration])
 def test_a_quantity_is_a_number(function, value):
-    with pytest.raises(TypeError, match="a quantity is a real number, got"):
+    kind = type(value).__name__
+    with pytest.raises(TypeError, match=re.escape(f"a quantity is a real number, got {value!r} ({kind})")):
         function(value)
 
 
@@ -80,9 +93,15 @@ def test_table_shows_the_same_in_text_and_html():
         "long name  2",
         "float      0.333333",
     ]
-    assert "<td>a&lt;b</td><td>1 B</td>" in table._repr_html_()
+    assert table._repr_html_() == (
+        "<table><thead><tr><th>name</th><th>size</th></tr></thead><tbody>"
+        "<tr><td>a&lt;b</td><td>1 B</td></tr><tr><td>long name</td><td>2</td></tr>"
+        "<tr><td>float</td><td>0.333333</td></tr></tbody></table>"
+    )
 
 
 def test_table_refuses_a_ragged_row():
     with pytest.raises(ValueError, match=r"2 columns \['a', 'b'\], a row has \['1'\]"):
         units.table(["a", "b"], [[1]])
+    with pytest.raises(ValueError, match="zip"):
+        repr(units.Table(("a", "b"), (("1",),)))

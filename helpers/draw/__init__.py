@@ -23,4 +23,4 @@ from helpers.draw.pictures import groups, images
 from helpers.draw.roofs import Point, memory_steps, roofline
 from helpers.draw.showing import bundle, png, show, summary
 from helpers.draw.strips import MOST_CELLS, offsets, storage
-from helpers.draw.style import BLACK, BLUE, GREEN, PURPLE, TINTS, VERMILLION, figure
+from helpers.draw.style import BLACK, BLUE, GREEN, INKS, PURPLE, TINTS, VERMILLION, figure

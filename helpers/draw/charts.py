@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import ScalarFormatter
 
-from helpers.draw.style import BLACK, BLUE, HATCHES, SQUARE, TINTS, VERMILLION, canvas, note, styled
+from helpers.draw.style import BLACK, BLUE, HATCHES, INKS, SQUARE, TINTS, VERMILLION, apart, canvas, note, styled
 
 
 @styled
@@ -22,9 +22,10 @@ def lines(
     Each line carries its name at its right end.
     """
     fig, ax = canvas(3.0, title, xlabel, ylabel)
+    labels = {}
     for name, (x, y) in series.items():
         (line,) = ax.plot(x, y, label=name, markevery=max(1, len(x) // 8))
-        note(ax, name, (x[-1], y[-1]), (6, 0), fontsize=8, color=line.get_color())
+        labels[name] = note(ax, name, (x[-1], y[-1]), (6, 0), fontsize=8, color=INKS[line.get_color()])
     if "x" in log:
         ax.set_xscale("log")
         places = sorted({place for x, _ in series.values() for place in x})
@@ -34,6 +35,10 @@ def lines(
             ax.xaxis.set_major_formatter(ScalarFormatter())
     if "y" in log:
         ax.set_yscale("log")
+    ax.autoscale_view()  # which waits until the limits are asked for
+    heights = {name: ax.transData.transform(label.xy)[1] * 72 / fig.dpi for name, label in labels.items()}  # in points
+    for name, height in apart(heights, 9).items():
+        labels[name].xyann = (6, height - heights[name])
     return fig
 
 

@@ -4,10 +4,11 @@ import math
 from collections.abc import Sequence
 
 from matplotlib.figure import Figure
+from matplotlib.patheffects import Normal, Stroke
 from matplotlib.ticker import EngFormatter
 
 from helpers import units
-from helpers.draw.style import BLACK, BLUE, GREEN, MARKERS, PURPLE, VERMILLION, canvas, note, styled
+from helpers.draw.style import BLACK, BLUE, GREEN, INKS, MARKERS, PURPLE, VERMILLION, apart, canvas, note, styled
 
 
 @styled
@@ -58,11 +59,12 @@ def intensity_curves(
     for name, ridge in ridges.items():
         ax.axhline(ridge, color=BLACK, linewidth=0.9, label=name)
         note(ax, f"{name}: {ridge:.0f}", (left, ridge), (3, 2), fontsize=8, va="bottom")
-    labels = _apart({name: math.log10(y[-1]) for name, (_, y) in curves.items()}, math.log10(top / bottom) / 16)
+    labels = apart({name: math.log10(y[-1]) for name, (_, y) in curves.items()}, math.log10(top / bottom) / 16)
     for place, (name, (x, y)) in enumerate(curves.items()):
         colour = (GREEN, PURPLE, BLACK, BLUE, VERMILLION)[place % 5]
-        ax.plot(x, y, label=name, marker=MARKERS[place % 5], markevery=max(1, len(x) // 6), color=colour)
-        note(ax, name, (x[-1], 10 ** labels[name]), (6, 0), fontsize=8, color=colour)
+        ax.plot(x, y, label=name, marker=MARKERS[place % 5], markevery=max(1, len(x) // 6), color=colour,
+                path_effects=[Stroke(linewidth=4, foreground="white"), Normal()])  # fmt: skip  # off the shades
+        note(ax, name, (x[-1], 10 ** labels[name]), (6, 0), fontsize=8, color=INKS[colour])
     box = {"boxstyle": "round,pad=0.1", "facecolor": "white", "linewidth": 0}
     places = {f"{x:.0f}": x for x, _ in sorted(crossings)}
     for place, (text, x) in enumerate(places.items()):
@@ -81,15 +83,7 @@ def intensity_curves(
         ax.axhspan(bottom, ridge, color="#E3F0F9", linewidth=0, zorder=0)
         ax.axhspan(ridge, top, facecolor="#FDF3EA", edgecolor="#F6DCC6", hatch="//", linewidth=0, zorder=0)
         look = {"ha": "right", "weight": "bold", "bbox": box}
-        ax.text(right / 1.1, top / 1.15, "compute-bound", color=VERMILLION, va="top", **look)
+        ax.text(right / 1.1, top / 1.15, "compute-bound", color=INKS[VERMILLION], va="top", **look)
         ax.text(right / 1.1, bottom * 1.15, "memory-bound", color=BLUE, va="bottom", **look)
     ax.grid(visible=False)
     return fig
-
-
-def _apart(places: dict[str, float], gap: float) -> dict[str, float]:
-    """The same places, moved up where two are closer than the gap."""
-    moved: dict[str, float] = {}
-    for name, place in sorted(places.items(), key=lambda item: item[1]):
-        moved[name] = max(place, max(moved.values(), default=-math.inf) + gap)
-    return moved

@@ -8,7 +8,7 @@ import torch
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from helpers.draw.style import TINTS, WIDTH, canvas, page, styled
+from helpers.draw.style import GREY, TINTS, WIDTH, canvas, page, styled
 
 
 @styled
@@ -63,7 +63,7 @@ def images(pictures: dict[str, torch.Tensor], title: str, columns: int = 1) -> F
     for ax, (name, picture) in itertools.zip_longest(axes, pictures.items(), fillvalue=("", None)):
         ax.set(xticks=[], yticks=[])
         ax.grid(visible=False)
-        ax.spines[:].set(visible=picture is not None, color="#999999", linewidth=0.8)  # white pictures end somewhere
+        ax.spines[:].set(visible=picture is not None, color=GREY, linewidth=0.8)  # white pictures end somewhere
         if picture is not None:
             pixels = picture.detach().cpu().clamp(0, 1).numpy()
             ax.imshow(pixels, cmap="gray", vmin=0, vmax=1, interpolation="nearest", label=name)

@@ -64,10 +64,10 @@ def png(figure: Figure, description: str | None = None, *, quick: bool = False) 
         picture.save(buffer, format="png", compress_level=1, pnginfo=words)
         return buffer.getvalue()
     # 64 colours hold a chart and its soft edges, and make the stored notebook a third as large. Hatches are all edges:
-    # they need fewer, chosen so that the few pixels of a marker keep theirs.
+    # they need fewer. An octree keeps the colour also of a few pixels, such as a marker or a word.
     hatched = any(patch.get_hatch() for ax in figure.axes for patch in ax.patches)
-    colours, method = (40, Image.Quantize.FASTOCTREE) if hatched else (64, Image.Quantize.MEDIANCUT)
-    picture.quantize(colours, method, dither=Image.Dither.NONE).save(buffer, format="png", optimize=True, pnginfo=words)
+    few = picture.quantize(40 if hatched else 64, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
+    few.save(buffer, format="png", optimize=True, pnginfo=words)
     return buffer.getvalue()
 
 

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from helpers.draw.cells import Cell, draw_cells, draw_numbers
-from helpers.draw.style import BLUE, GREEN, GREY, TINTS, VERMILLION, WIDTH, canvas, styled
+from helpers.draw.style import BLUE, GREEN, GREY, INKS, TINTS, VERMILLION, WIDTH, canvas, styled
 from helpers.storage import layout, offset_of, same_storage
 
 MOST_CELLS = 96
@@ -200,4 +200,4 @@ def _draw_step(ax: Axes, strip: _Strip, view: torch.Tensor, k: int, level: float
         if at <= other < at + 4:
             at = other
     label = f"dim {k}: +{view.stride(k)}"
-    ax.text(at + shift + 0.2, up, label, ha="left", va="center", fontsize=8, color=colour)
+    ax.text(at + shift + 0.2, up, label, ha="left", va="center", fontsize=8, color=INKS[colour])

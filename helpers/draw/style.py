@@ -1,6 +1,7 @@
 """The look of every figure, whatever the learner's own settings are: one style, five colours, empty axes."""
 
 import functools
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ WIDTH = 6.4  # inches; at 110 dpi a figure is at most 704 pixels wide
 BLUE, VERMILLION, GREEN, PURPLE, BLACK = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000"
 TINTS = ("#BBDDF2", "#F6C9A8", "#BDE8D8", "#EBCBDD", "#DDDDDD")  # of the five colours, for black digits on top
 GREY = "#767676"
+# Words in a colour are darker than its lines and marks: thin strokes need more contrast with white.
+INKS = {BLUE: BLUE, VERMILLION: "#B04A00", GREEN: "#007A59", PURPLE: "#9C4676", BLACK: BLACK}
 MARKERS = "os^Dv"
 SQUARE = {"boxstyle": "square,pad=0.1", "facecolor": "white", "linewidth": 0}  # behind a text
 HATCHES = ("", "///", "...", "\\\\\\", "xxx")
@@ -60,3 +63,11 @@ def canvas(height: float, title: str, xlabel: str = "", ylabel: str = "") -> tup
 def note(ax: Axes, text: str, at: tuple[float, float], shift: tuple[float, float] = (5, 0), **style: Any) -> Annotation:
     """A text beside a place of the plot, shifted from it by so many points."""
     return ax.annotate(text, at, xytext=shift, textcoords="offset points", **{"va": "center"} | style)
+
+
+def apart(places: dict[str, float], gap: float) -> dict[str, float]:
+    """The same places, moved up where two are closer than the gap."""
+    moved: dict[str, float] = {}
+    for name, place in sorted(places.items(), key=lambda item: item[1]):
+        moved[name] = max(place, max(moved.values(), default=-math.inf) + gap)
+    return moved

@@ -4,7 +4,7 @@ import ipywidgets as widgets
 from matplotlib.figure import Figure
 
 from helpers import budget, draw, specs, units
-from helpers.explore.view import View
+from helpers.explore.view import HINT, View
 from helpers.roofline import Roofline
 
 _MACHINES = (
@@ -28,7 +28,7 @@ class Budget(View):
         self.model = widgets.Dropdown(options=list(budget.MODELS), value=model, description="model", **wide)
         self.machine = widgets.Dropdown(options=_MACHINES, value=machine, description="machine", **wide)
         self.task = widgets.Dropdown(options=("training", "decoding"), value=task, description="task", **wide)
-        powers = {"options": [2**power for power in range(15)], "continuous_update": False}
+        powers = {"options": [2**power for power in range(15)], "continuous_update": False, "tooltip": HINT}
         self.devices = widgets.SelectionSlider(description="devices", value=8, **powers, **wide)
         self.batch = widgets.SelectionSlider(description="", value=1, **powers, **wide)
         lengths = powers | {"options": [2**power for power in range(7, 18)]}
@@ -48,8 +48,10 @@ class Budget(View):
         training = self.task.value == "training"
         self.batch.description = "texts per device" if training else "texts in all"
         self.recompute.disabled = not training
-        self.text.value = self._words()
-        self.picture.value = draw.png(self._figure(), quick=True)
+        self._say(self._words())
+        figure = self._figure()
+        title = figure.axes[0].get_title(loc="left")
+        self._show(figure, f"Bars: memory by term against a device, and the two times of a step. {title}.")
 
     @property
     def budget(self) -> budget.Budget:
@@ -73,7 +75,7 @@ class Budget(View):
         title = f"{self.model.value}, {self.task.value}: {fits}, bound by {_BOUND[step.bound(self.roof)]}"
         return draw.budget(step.memory, spec.memory, step.times(self.roof), title)
 
-    def _words(self) -> str:
+    def _words(self) -> list[str]:
         step, spec = self.budget, specs.find(self.machine.value)
         room = spec.memory - step.total
         fits = f"{units.si(room, 'B')} left" if room >= 0 else f"{units.si(-room, 'B')} too much"
@@ -82,12 +84,11 @@ class Budget(View):
         made = texts * self.tokens.value * self.devices.value if self.task.value == "training" else texts
         word = "token" if made == 1 else "tokens"
         share = step.flops / seconds / self.roof.peak
-        lines = [
+        return [
             f"Per device: {units.si(step.total, 'B')} of {units.si(spec.memory, 'B')}, <b>{fits}</b>.",
             f"A step takes at least {units.duration(seconds)} for {units.si(made, word)}: "
             f"at most {units.si(made / seconds, 'tokens/s')}, arithmetic at {share:.2g} of its peak.",
         ]
-        return "<br>".join(lines)
 
 
 _BOUND = {"memory": "memory", "compute": "arithmetic"}

@@ -13,13 +13,16 @@ from helpers.formats import FloatFormat
 _COLUMNS = 32  # bits in a row
 
 
-# A bit that is set keeps its field's colour; JupyterLab would turn it grey.
-_CSS = "".join(
-    f"button.bit-{field}, button.bit-{field}.mod-active {{background: {colour} !important; color: black !important; "
-    f"font-family: monospace; border: 1px solid transparent}}"
-    f"button.bit-{field}.mod-active {{border-color: black !important; font-weight: bold}}"
-    for field, colour in draw.FIELDS.items()
-)
+# A bit is a checkbox, which says its name and its state to a screen reader; it looks like a cell with a digit.
+_CSS = """
+.course-bit {position: relative; color: black}
+.course-bit::before {content: "0"; position: absolute; inset: 0; display: grid; place-items: center;
+  font-family: monospace; pointer-events: none}
+.course-bit:has(:checked)::before {content: "1"; font-weight: bold; box-shadow: inset 0 0 0 1px black}
+.course-bit:has(:focus-visible) {outline: 3px solid #0072B2; outline-offset: -3px}
+.course-bit input {position: absolute; inset: 0; width: 100%; height: 100%; margin: 0; opacity: 0; cursor: pointer}
+.course-bit span {position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%)}
+""" + "".join(f".course-{field} {{background: {colour}}}" for field, colour in draw.FIELDS.items())
 
 
 class FloatBits(View):
@@ -63,14 +66,10 @@ class FloatBits(View):
         head, steps = widgets.HBox([self.format, self.number]), widgets.HBox(list(self.buttons.values()))
         steps.layout.flex_flow = "row wrap"
         self._open(
-            [
-                widgets.HTML(f"<style>{_CSS}</style>", layout={"display": "none"}),
-                head,
-                self.row,
-                steps,
-            ],
+            [head, self.row, steps],
             lambda: draw.bits(self.code, self._format),
             f"Interactive view: the bits of a number in {fmt.name}, to be clicked. Shown: {value:g}.",
+            _CSS,
         )
 
     def _make_bits(self) -> None:
@@ -81,10 +80,10 @@ class FloatBits(View):
         self.bits = []
         for position, field in enumerate(draw.fields(fmt)):
             weight = fmt.bits - 1 - position
-            bit = widgets.ToggleButton(
-                tooltip=f"bit {weight}, {field}", layout={"width": width, "padding": "0", "margin": "1px"}
+            bit = widgets.Checkbox(
+                description=f"bit {weight}, {field}", indent=False, layout={"width": width, "margin": "1px"}
             )
-            bit.add_class(f"bit-{field}")
+            bit.add_class("course-bit").add_class(f"course-{field}")
             bit.observe(lambda change, weight=weight: self._flip(weight), "value")
             self.bits.append(bit)
         self.row.layout.width = f"{_COLUMNS * 23 + 8}px" if fmt.bits > 16 else "100%"
@@ -96,17 +95,16 @@ class FloatBits(View):
         number = formats.decode(code, fmt)
         with self._quietly():
             for bit, digit in zip(self.bits, f"{code:0{fmt.bits}b}", strict=True):
-                bit.value, bit.description = digit == "1", digit
+                bit.value = digit == "1"
             if not problem:
                 self.number.value = repr(number.value)
         self.buttons["infinity"].disabled = fmt.inf_code is None
         self.buttons["NaN"].disabled = fmt.nan_code is None
-        self.text.value = self._words(number, problem)
-        finite = math.isfinite(number.value)
-        self.picture.value = draw.png(draw.neighbourhood(number.value, fmt)) if finite else b""
-        self.picture.layout.display = None if finite else "none"
+        self._say(self._words(number, problem))
+        figure = draw.neighbourhood(number.value, fmt) if math.isfinite(number.value) else None
+        self._show(figure, f"Number line: {number.value:.6g} between its neighbours in {fmt.name}, with the gaps.")
 
-    def _words(self, number: formats.Decoded, problem: str) -> str:
+    def _words(self, number: formats.Decoded, problem: str) -> list[str]:
         fmt, code = self._format, self.code
         digits = math.ceil(fmt.bits / 4)
         stored = f"sign {number.sign}, exponent {number.exponent}, fraction {number.fraction}"
@@ -120,7 +118,7 @@ class FloatBits(View):
             lines.append(f"next number below: {below}; above: {above}")
         if problem:
             lines.insert(0, alert(problem))
-        return "<br>".join(lines)
+        return lines
 
     def _flip(self, weight: int) -> None:
         if not self._quiet:

@@ -9,7 +9,7 @@ import ipywidgets as widgets
 from matplotlib.figure import Figure
 
 from helpers import draw, units
-from helpers.explore.view import View
+from helpers.explore.view import HINT, View
 from helpers.roofline import Roofline, intensity
 
 _CACHED = 1024  # tokens in each sequence's cache
@@ -35,6 +35,7 @@ class RooflineView(View):
         super().__init__()
         self._start = roof
         wide = {"style": {"description_width": "100px"}, "layout": {"width": "520px"}, "continuous_update": True}
+        wide["tooltip"] = HINT
         self.peak = _log_slider(roof.peak, 10, 16, description="peak, FLOP/s", **wide)
         self.bandwidth = _log_slider(roof.bandwidth, 9, 13.5, description="bandwidth, B/s", **wide)
         self.batch = widgets.SelectionSlider(
@@ -43,9 +44,11 @@ class RooflineView(View):
         self.width = widgets.SelectionSlider(
             options=[2**power for power in range(6, 15)], value=4096, description="width", **wide
         )
-        self.op = widgets.ToggleButtons(
-            options=list(_OPS), value="linear layer", description="op", style={"button_width": "auto"}
-        )
+        self.op = widgets.RadioButtons(
+            options=list(_OPS), value="linear layer", description="op", orientation="horizontal",
+            tooltip="the op of the words below", layout={"width": "auto", "display": "flex", "flex_flow": "row wrap"},
+            style={"description_width": "100px"},
+        ).add_class("widget-inline-hbox")  # fmt: skip
         self.reset = widgets.Button(description="back to the start", layout={"width": "170px"})
         for control in (self.peak, self.bandwidth, self.batch, self.width, self.op):
             control.observe(lambda _: self._update(), "value")
@@ -61,7 +64,10 @@ class RooflineView(View):
     @property
     def roof(self) -> Roofline:
         """The machine that the sliders describe."""
-        return Roofline(self.peak.value, self.bandwidth.value)
+        # A browser sends back what it was given through a logarithm, with the last digits gone.
+        start, sliders = (self._start.peak, self._start.bandwidth), (self.peak.value, self.bandwidth.value)
+        pairs = zip(sliders, start, strict=True)
+        return Roofline(*(first if math.isclose(now, first, rel_tol=1e-6) else now for now, first in pairs))
 
     def _back(self) -> None:
         with self._quietly():
@@ -71,11 +77,10 @@ class RooflineView(View):
     def _update(self) -> None:
         if self._quiet:
             return
-        lines = self._verdict()
-        self.text.value = f"<b>{html.escape(lines[1])}</b><br>" + "<br>".join(
-            html.escape(line) for line in (lines[0], *lines[2:])
-        )
-        self.picture.value = draw.png(self._figure(), quick=True)
+        first, verdict, *others = map(html.escape, self._verdict())
+        self._say([f"<b>{verdict}</b>", first, *others])
+        figure = self._figure()
+        self._show(figure, f"Roofline with five ops. {figure.axes[0].get_title(loc='left')}.")
 
     def _verdict(self) -> tuple[str, str, str, str]:
         roof, op = self.roof, self.op.value
@@ -117,7 +122,7 @@ def _log_slider(value: float, low: float, high: float, **style: Any) -> widgets.
     step, place = 0.05, math.log10(value)
     low = place - step * math.floor((place - low) / step)
     high = place + step * math.floor((high - place) / step)
-    return widgets.FloatLogSlider(value=value, min=low, max=high, step=step, readout_format=".3s", **style)
+    return widgets.FloatLogSlider(value=value, min=low, max=high, step=step, readout_format=".4s", **style)
 
 
 def roofline(peak: float = 989.5e12, bandwidth: float = 3.35e12) -> RooflineView:

@@ -71,12 +71,12 @@ class Strides(View):
             self.tensor = self._made()
             lines = [*self._words(), self._view_words()]
         except ValueError as error:
-            self.text.value = alert(str(error))
-            self.picture.layout.display = "none"
+            self._say([alert(str(error))])
+            self._show(None)
             return
-        self.text.value = "<br>".join(lines)
-        self.picture.value = draw.png(self._draw(self.tensor), quick=True)
-        self.picture.layout.display = None
+        self._say(lines)
+        shown = _described(self.tensor)
+        self._show(self._draw(self.tensor), f"The tensor as a grid above its storage of {self.CELLS} cells: {shown}.")
 
     def _made(self) -> torch.Tensor:
         """The tensor that the controls ask for. Raises ValueError with a sentence for the learner."""

@@ -1,5 +1,6 @@
 """What every view is: controls above words and a picture, and something to show wherever it cannot run."""
 
+import base64
 import html
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -10,20 +11,49 @@ from matplotlib.figure import Figure
 
 from helpers import draw
 
+# Where the focus is must be seen, also on a slider, which has no sign of it. In the dark theme a drop-down list has its
+# arrow in black, and a problem needs a lighter colour.
+_CSS = (
+    ".course-view :is(button, input, select, .noUi-handle, .widget-readout):focus-visible "
+    "{outline: 3px solid var(--jp-brand-color1, #0072B2) !important; outline-offset: 1px}"
+    f".course-problem {{color: {draw.INKS[draw.VERMILLION]}}}"
+    "[data-jp-theme-light=false] .course-view select {appearance: auto; background-image: none !important}"
+    f"[data-jp-theme-light=false] .course-problem {{color: {draw.TINTS[1]}}}"
+)
+HINT = "drag it, or use the arrow keys"  # a slider without one says "null"
+
 
 class View(widgets.VBox):
     """A box of controls with words and a picture below, and a static picture of its first state."""
 
     def __init__(self) -> None:
         super().__init__()
+        self.add_class("course-view")
         self.text = widgets.HTML()
-        self.picture = widgets.Image(format="png", layout={"max_width": "704px"})
+        self.picture = widgets.HTML()  # ipywidgets has an Image, but without alt text
         self._quiet = False
 
-    def _open(self, controls: Sequence[widgets.Widget], figure: Callable[[], Figure], alt: str) -> None:
+    def _open(self, controls: Sequence[widgets.Widget], figure: Callable[[], Figure], alt: str, css: str = "") -> None:
         """Show the controls; the figure and its alt text are for where no widget runs."""
-        self.children = [*controls, self.text, self.picture]
+        look = widgets.HTML(f"<style>{_CSS}{css}</style>", layout={"display": "none"})
+        self.children = [look, *controls, self.text, self.picture]
         self._static = draw.bundle(figure(), alt)
+
+    def _say(self, lines: Sequence[str]) -> None:
+        """Put these lines of HTML below the controls; the class asks the course's extension to have them read out."""
+        self.text.value = f'<div class="course-words">{"<br>".join(lines)}</div>'
+
+    def _show(self, figure: Figure | None, alt: str = "") -> None:
+        """Put a figure below the words, or nothing."""
+        self.picture.layout.display = None if figure else "none"
+        if figure:
+            code = base64.b64encode(draw.png(figure, quick=True)).decode()
+            width, height = (int(size * figure.dpi) for size in figure.get_size_inches())
+            # With its size known and decoded at once, the page does not jump while a slider moves.
+            self.picture.value = (
+                f'<img src="data:image/png;base64,{code}" alt="{html.escape(alt)}" width="{width}" height="{height}" '
+                'decoding="sync" style="max-width: 100%; height: auto">'
+            )
 
     @contextmanager
     def _quietly(self) -> Iterator[None]:
@@ -42,4 +72,4 @@ class View(widgets.VBox):
 
 def alert(problem: str) -> str:
     """A problem as HTML that a screen reader announces."""
-    return f'<span role="alert" style="color:{draw.VERMILLION}">{html.escape(problem)}</span>'
+    return f'<span role="alert" class="course-problem">{html.escape(problem)}</span>'

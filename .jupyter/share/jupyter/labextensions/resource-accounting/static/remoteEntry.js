@@ -1,0 +1,60 @@
+// What JupyterLab and ipywidgets leave out for people who use a screen reader or the keyboard, in three parts: pictures
+// in outputs, sliders, keys. Written by hand, without a build step: what JupyterLab asks of an extension is an object
+// with `init` and `get` (webpack's module federation), found under the name in package.json.
+(window._JUPYTERLAB ??= {})["resource-accounting"] = (() => {
+  let shared;
+
+  // An output's picture has its alt text in the metadata, `metadata["image/png"]["alt"]`, and JupyterLab draws it
+  // without. This adds the text to JupyterLab's own renderer and leaves the rest to that.
+  async function pictures() {
+    const [version] = Object.values(shared["@jupyterlab/rendermime"]);
+    const { RenderedImage, imageRendererFactory } = (await version.get())();
+    class DescribedImage extends RenderedImage {
+      async render(model) {
+        await super.render(model);
+        // Without an alt text, the words beside the picture: matplotlib's own have one line.
+        const [words] = String(model.data["text/plain"] ?? "").split("\n");
+        this.node.querySelector("img").alt = model.metadata[this.mimeType]?.alt ?? words;
+      }
+    }
+    // The same types at the same rank: the factory registered last is taken.
+    const rendererFactory = { ...imageRendererFactory, createRenderer: (options) => new DescribedImage(options) };
+    return { id: "resource-accounting:pictures", rendererFactory };
+  }
+
+  // A slider of ipywidgets has no name, and as its value the place of the handle (6) instead of what is shown (64).
+  // And the words of the course's views change without a screen reader hearing of it.
+  function describe(part) {
+    const output = part.closest?.(".jp-OutputArea-output") ?? part;
+    for (const slider of output.querySelectorAll(".widget-slider")) {
+      const [label, handle, shown] = ["label", "handle", "readout"].map((name) => slider.querySelector(PARTS[name]));
+      if (!handle || !shown) continue;
+      handle.ariaLabel = shown.ariaLabel = label.textContent;
+      shown.role = "textbox";
+      if (handle.ariaValueText !== shown.textContent) handle.ariaValueText = shown.textContent;
+    }
+    for (const words of output.querySelectorAll(".widget-html-content:has(> .course-words)")) words.ariaLive = "polite";
+  }
+  const PARTS = { label: ".widget-label", handle: ".noUi-handle", readout: ".widget-readout" };
+  const describeAll = (changes) => new Set(changes.map((change) => change.target)).forEach(describe);
+  new MutationObserver(describeAll).observe(document, {
+    subtree: true, childList: true, attributeFilter: ["aria-valuetext"],
+  });
+
+  // JupyterLab takes plain keys for itself when a control of a widget has the focus: in a drop-down list the arrows
+  // would lead to another cell, and x would cut this one. With Ctrl, Alt or Shift they stay shortcuts.
+  const plain = (event) => !(event.ctrlKey || event.metaKey || event.altKey || event.shiftKey);
+  function keep(event) {
+    if (event.target.closest?.(".jupyter-widgets"))
+      event.target.toggleAttribute("data-lm-suppress-shortcuts", plain(event));
+  }
+  window.addEventListener("keydown", keep, true);
+
+  return {
+    init: (scope) => void (shared = scope),
+    get: async () => {
+      const extension = await pictures();
+      return () => extension;
+    },
+  };
+})();
