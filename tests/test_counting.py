@@ -619,8 +619,12 @@ def test_calls_that_differ_in_an_argument_are_not_taken_for_each_other() -> None
         lambda: x.clamp(0.7, 0.9),
         lambda: F.gelu(x),
         lambda: F.gelu(x, approximate="tanh"),
-        *[lambda power=power: x**power for power in (0.0, 0.5, 0.7, 1.0, 2.0, 3.0, -0.5, -1.0, -2.0)],
+        lambda: torch.add(x, x, alpha=0.7),
+        lambda: torch.add(x, x, alpha=1.0),
     ]
+    powers = (0.7, 0.0, 0.5, 1.0, 2.0, 3.0, -0.5, -1.0, -2.0, math.inf, -math.inf)
+    calls += [lambda power=power: torch.linalg.vector_norm(x, power) for power in powers]
+    calls += [lambda power=power: x**power for power in powers]
     for order in (calls, calls[::-1]):
         assert flops(lambda order=order: [call() for call in order]) == sum(flops(call) for call in calls)
 
