@@ -448,7 +448,7 @@ def stages(mutant: Mutant, known: dict[str, Any]) -> tuple[Stage, Stage, Stage]:
     tests = {unit: names for unit, names in reached.items() if unit.endswith(".py")}
     if len(own) < 2:
         others = sorted(tests.keys() - own, key=lambda unit: len(tests[unit]))
-        own |= set(others[-1:])
+        own |= set(others[-2:])
     return (
         {unit: names for unit, names in tests.items() if unit in own},
         {unit: names for unit, names in tests.items() if unit not in own},
