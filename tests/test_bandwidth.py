@@ -274,9 +274,36 @@ def test_other_files_are_no_records(text, tmp_path):
         records.load(path)
 
 
-def test_a_later_method_is_not_understood(tiny, tmp_path):
-    dataclasses.replace(tiny, method=99).save(tmp_path / "r.json")
-    with pytest.raises(ValueError, match="its method is 99, this course knows 1 to"):
+@pytest.mark.parametrize("method", [0, 2, 99])
+def test_another_method_is_not_understood(tiny, tmp_path, method):
+    dataclasses.replace(tiny, method=method).save(tmp_path / "r.json")
+    with pytest.raises(
+        ValueError, match=f"^r.json is no record of a machine: its method is {method}, .* knows 1 to 1$"
+    ):
+        records.load(tmp_path / "r.json")
+
+
+def test_a_record_is_written_a_row_per_line(tmp_path):
+    rows = ({"nbytes": 1, "byte_per_s": 2.0}, {"nbytes": 2, "byte_per_s": 8.0})
+    peaks = ({"dtype": "float32", "flop_per_s": 16.0},)
+    record = Record(1, "my µchip", "cpu", 2, "2026-01-31", {"torch": "2"}, {}, peaks, rows, None, ())
+    record.save(str(tmp_path / "r.json"))
+    assert (tmp_path / "r.json").read_text(encoding="utf-8") == (
+        '{\n "method": 1,\n "device": "my \\u00b5chip",\n "kind": "cpu",\n "threads": 2,\n "date": "2026-01-31",\n'
+        ' "software": {"torch": "2"},\n "caches": {},\n'
+        ' "peaks": [\n  {"dtype": "float32", "flop_per_s": 16.0}\n ],\n'
+        ' "bandwidths": [\n  {"nbytes": 1, "byte_per_s": 2.0},\n  {"nbytes": 2, "byte_per_s": 8.0}\n ],\n'
+        ' "link": null,\n "ops": []\n}\n'
+    )
+    again = records.load(str(tmp_path / "r.json"))
+    assert again == record
+    assert (again.bandwidth, again.peak("float32"), again.roofline("float32").ridge) == (8.0, 16.0, 2.0)
+
+
+def test_a_record_has_all_its_fields(tmp_path):
+    (tmp_path / "r.json").write_text('{"method": 1}')
+    fields = "bandwidths, caches, date, device, kind, link, method, ops, peaks, software, threads"
+    with pytest.raises(ValueError, match=f"^r.json is no record of a machine: its fields are not {fields}$"):
         records.load(tmp_path / "r.json")
 
 
