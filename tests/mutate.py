@@ -421,7 +421,7 @@ def warm_up(known: dict[str, Any]) -> None:
 # --- The fate of a mutant --------------------------------------------------------------------------------------------
 
 
-_NEAR = 60  # seconds; what takes longer waits until the nearest tests have passed
+_NEAR = 150  # seconds; what takes longer waits until the nearest tests have passed
 Stage = dict[str, dict[str, float]]  # units, and of each the tests that reach the mutant, with their seconds
 
 
