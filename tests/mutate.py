@@ -455,9 +455,15 @@ def stages(mutant: Mutant, known: dict[str, Any]) -> tuple[Stage, Stage, Stage]:
 
 @cache
 def _functions(source: str) -> set[str]:
-    """The functions and methods of a module."""
-    classes = {node.name for node in ast.parse(source).body if isinstance(node, ast.ClassDef)}
-    return {name for name, first, body, _ in scopes(source) if body > first and name not in classes}
+    """The functions and methods of a module, but not those that a cache answers for: which test enters is chance."""
+    tree = ast.parse(source)
+    other = {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
+    other |= {
+        node.name
+        for node in tree.body
+        if any("cache" in ast.unparse(part) for part in getattr(node, "decorator_list", []))
+    }
+    return {name for name, first, body, _ in scopes(source) if body > first and name not in other}
 
 
 def kill(stage: Stage, known: dict[str, Any]) -> str | None:
