@@ -169,8 +169,11 @@ class Tests:
         self.expected, self.skipped, self.begin = seconds, skipped, begin
         self.seconds: Counter[str] = Counter()
         self.failed: list[str] = []
+        self.shared: dict[str, set[str]] = {}
 
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
+        for item in items:
+            self.shared[item.nodeid] = set(_shared_fixtures(item)) if hasattr(item, "_fixtureinfo") else set()
         kept = (item for item in items if item.nodeid not in self.skipped)
         items[:] = sorted(kept, key=lambda item: self.expected.get(item.nodeid, 0.0))
 
@@ -185,6 +188,14 @@ class Tests:
     def pytest_collectreport(self, report: Any) -> None:
         if report.failed:
             self.failed.append(report.nodeid)
+
+
+def _shared_fixtures(item: Any) -> Iterator[str]:
+    """What a test has in common with others: what such a fixture enters, each of them depends on."""
+    chosen = item.callspec.indices if hasattr(item, "callspec") else {}
+    for name, definitions in item._fixtureinfo.name2fixturedefs.items():
+        if definitions[-1].scope != "function" and definitions[-1].func.__module__.startswith("tests."):
+            yield f"{name} {chosen.get(name, 0)}"
 
 
 def run_tests(files: list[str], plugin: Tests, *options: str) -> None:
@@ -365,7 +376,7 @@ def _reach(unit: str) -> dict[str, Any]:
     if unit.endswith(".py"):
         plugin = Tests({}, set(), watch.switch_context)
         run_tests([unit], plugin)
-        seconds, failed = dict(plugin.seconds), plugin.failed
+        seconds, failed, shared = dict(plugin.seconds), plugin.failed, plugin.shared
     else:
         importlib.import_module("tests.course")
         watch.switch_context(unit)
@@ -373,6 +384,7 @@ def _reach(unit: str) -> dict[str, Any]:
         problem = play(unit)
         os.chdir(home)
         seconds, failed = {unit: time.perf_counter() - start}, [unit] if problem else []
+        shared = {}
         if problem:
             print(problem)
     watch.stop()
@@ -385,6 +397,12 @@ def _reach(unit: str) -> dict[str, Any]:
             for line in range(body, last + 1):
                 for test in lines.get(line, []):
                     entered.setdefault(test, set()).add(f"{file}: {name}")
+    groups: dict[str, set[str]] = {}
+    for test, fixtures in shared.items():
+        for fixture in fixtures:
+            groups.setdefault(fixture, set()).update(entered.get(test, ()))
+    for test, fixtures in shared.items():
+        entered.setdefault(test, set()).update(*(groups[fixture] for fixture in fixtures))
     tests = {
         name: {"seconds": spent, "enters": sorted(entered.get(name, ()))}
         for name, spent in seconds.items()

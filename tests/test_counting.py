@@ -907,6 +907,7 @@ def test_sparse_tensors_are_listed_not_counted() -> None:
     cost = count(lambda: (torch.sparse.mm(x, y), x.abs(), x.abs(), torch.empty(3, 3, layout=torch.sparse_coo)))
     assert cost.uncounted["abs"] == 2
     assert cost.uncounted.keys() == {"_sparse_addmm", "abs"}
+    assert repr(cost).endswith("\nnot counted: _sparse_addmm × 1, abs × 2")
     assert [row.counted for row in cost.ops if row.op == "abs"] == [False]
 
 
