@@ -231,6 +231,9 @@ def test_pooling_by_windows_of_any_shape(d: int) -> None:
     assert cost[f"avg_pool{d}d_backward"] == outputs * (math.prod(kernel) + 1)
     cost = by_op(count(lambda: largest(x, kernel).backward(grad)))
     assert cost[f"max_pool{d}d_with_indices_backward"] == outputs  # added where they belong
+    fractional = getattr(F, f"fractional_max_pool{d}d")
+    cost = by_op(count(lambda: fractional(x, 2, output_size=3).backward(torch.ones(2, 3, *[3] * d))))
+    assert cost[f"fractional_max_pool{d}d_backward"] == 6 * 3**d
 
 
 @pytest.mark.parametrize(("alpha", "beta", "more"), [(1, 1, 1), (2, 1, 2), (1, 0, 0), (1, 3, 2), (2, 0, 1), (2, 3, 3)])
@@ -751,6 +754,20 @@ def test_results_gradients_buffers_and_random_numbers_are_those_of_the_plain_run
         assert torch.equal(plain, counted)
 
 
+def test_lists_of_tensors_cost_what_their_tensors_do() -> None:
+    several = [randn(3), randn(4, 5)]
+    assert flops(torch._foreach_add, several, several) == flops(torch._foreach_exp, several) == 23
+    assert flops(torch._foreach_add_, several, several, alpha=2) == 2 * 23
+    assert flops(torch._foreach_zero_, several) == flops(torch._foreach_copy_, several, several) == 0
+    assert flops(torch._foreach_addcmul, several, several, several, 0.5) == 3 * 23
+
+
+def test_ops_of_prims_are_counted_under_their_own_name() -> None:
+    cost = count(torch.ops.prims.add, randn(4), randn(4))
+    assert by_op(cost) == {"prims.add": 4}
+    assert not cost.uncounted
+
+
 def test_the_kernel_of_the_device_runs_where_there_is_one_beside_a_composite() -> None:
     # Decomposing silu_backward, as FlopCounterMode does, changes the gradient in the last bit.
     x = randn(1000, grad=True)
@@ -890,6 +907,7 @@ def test_sparse_tensors_are_listed_not_counted() -> None:
     cost = count(lambda: (torch.sparse.mm(x, y), x.abs(), x.abs(), torch.empty(3, 3, layout=torch.sparse_coo)))
     assert cost.uncounted["abs"] == 2
     assert cost.uncounted.keys() == {"_sparse_addmm", "abs"}
+    assert repr(cost).endswith("\nnot counted: _sparse_addmm × 1, abs × 2")
     assert [row.counted for row in cost.ops if row.op == "abs"] == [False]
 
 

@@ -193,6 +193,10 @@ def test_float8_is_multiplied_with_scales():
     assert product.shape == (32, 32) and product.dtype == torch.bfloat16 and product.any()
 
 
+def test_the_sizes_are_powers_of_two_and_what_lies_in_between():
+    assert list(machine.SIZES) == sorted([2**p for p in range(8, 15)] + [3 * 2**p for p in range(7, 13)])
+
+
 def test_what_a_matmul_needs():
     assert machine._needs(10, torch.float64) == 3 * 100 * 8
     assert machine._needs(10, torch.bfloat16) == 3 * 100 * 4  # made in float32
