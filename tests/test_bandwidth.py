@@ -90,6 +90,9 @@ def test_memory_is_bounded_by_what_is_free(monkeypatch):
         machine.bandwidth(2**26, "cpu")
     assert machine.bandwidth(where="cpu", seconds=0.01).nbytes == 2**24
     assert max(one.nbytes for one in machine.sweep("cpu", seconds=0.01, rounds=1)) == 2**24
+    monkeypatch.setattr(machine, "free_memory", lambda where: 0)
+    with pytest.raises(ValueError, match="4096 bytes or more, got 1"):
+        machine.bandwidth(where="cpu")
 
 
 def test_a_sweep_keeps_the_best_of_its_rounds(monkeypatch):
