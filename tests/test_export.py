@@ -194,6 +194,16 @@ def test_pages_can_be_read_by_everyone(documents):
             assert all(th.get_text(strip=True) for th in page.find_all("th"))
 
 
+@pytest.mark.skipif(bool(slides.missing()), reason=slides.missing())
+def test_pages_need_no_sideways_scrolling_on_a_phone(folders):
+    with slides.browser() as context:
+        page = context.new_page()
+        page.set_viewport_size({"width": 400, "height": 800})
+        for file in sorted(folders["pages"].iterdir()):
+            page.goto(file.as_uri())
+            assert page.evaluate("document.documentElement.scrollWidth") == 400, file.name
+
+
 def test_a_second_export_changes_no_byte(folders, tmp_path):
     export.write("slides", NOTEBOOKS[:1], tmp_path)
     for file in folders["slides"].iterdir():
