@@ -38,7 +38,7 @@ STATE = ROOT / ".mutation"  # what is known already, so that a run can be stoppe
 EXPLAINED = ROOT / "tests" / "survivors.toml"
 PROCESSES = 2
 # These start a kernel or a process of their own for nearly everything they do, or look at the files of the project.
-NOT_RUN = {"test_notebooks", "test_project", "test_refresh", "test_layers"}
+NOT_RUN = {"test_notebooks", "test_project", "test_refresh", "test_layers", "test_mutate"}
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "MPLBACKEND": "agg"}
 
 
@@ -421,7 +421,8 @@ def reach(level: int) -> dict[str, Any]:
     for unit, job in run_all((unit, lambda folder, unit=unit: lambda: _reach(unit), 1200.0) for unit in todo):
         found = job.result()
         if found is None:
-            raise RuntimeError(f"{unit} does not run unchanged:\n{_text(job.folder / 'log.txt')[-3000:]}")
+            print(f"{unit} does not run here, and kills nothing:\n{_text(job.folder / 'log.txt')[-1000:]}")
+            found = {"tests": {}, "failed": [], "modules": []}
         known[unit] = found
         path.write_text(json.dumps(known), encoding="utf-8")
         log = f", fails unchanged: {found['failed']}" if found["failed"] else ""

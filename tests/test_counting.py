@@ -630,6 +630,9 @@ def test_indexed_reads_and_writes_of_one_tensor_add_up() -> None:
     assert moved(lambda: (table[index], table[index]))[1] == 12 + 12 + words + 24
     twice = moved(lambda: (table.index_copy_(0, index[:2], rows), table.index_copy_(0, index[1:], rows), None)[2])
     assert twice[1] == words + 8 + 16
+    part = randn(6, 4)[:3]  # all of it at once: the same bytes twice
+    every = torch.tensor([0, 1, 2])
+    assert moved(lambda: (part[every], part[every]))[1] == 12 + words + 24
     # To add to what is there, it must be read.
     assert moved(lambda: table.index_put_((index[:2],), rows))[0] == 8 + 4 + 8
     assert moved(lambda: table.index_put_((index[:2],), rows, accumulate=True))[0] == 8 + 4 + 8 + 8
