@@ -2,6 +2,7 @@
 
 import dataclasses
 import datetime
+import inspect
 import itertools
 import json
 import platform
@@ -89,6 +90,9 @@ def test_memory_is_bounded_by_what_is_free(monkeypatch):
         machine.bandwidth(2**26, "cpu")
     assert machine.bandwidth(where="cpu", seconds=0.01).nbytes == 2**24
     assert max(one.nbytes for one in machine.sweep("cpu", seconds=0.01, rounds=1)) == 2**24
+    monkeypatch.setattr(machine, "free_memory", lambda where: 0)
+    with pytest.raises(ValueError, match="4096 bytes or more, got 1"):
+        machine.bandwidth(where="cpu")
 
 
 def test_a_sweep_keeps_the_best_of_its_rounds(monkeypatch):
@@ -132,6 +136,45 @@ def test_each_op_is_run_on_sets_of_inputs_that_take_turns(monkeypatch):
 
 def test_a_cpu_has_no_link():
     assert machine.link("cpu") is None
+
+
+@pytest.mark.parametrize(
+    ("there", "here", "nbytes"), [(2**20, 2**22, 2**18), (2**22, 2**20, 2**18), (2**40, 2**40, 2**28)]
+)
+def test_a_link_copies_from_memory_that_stays_in_its_place(monkeypatch, there, here, nbytes):
+    """To meta, which takes everything and holds nothing."""
+    pinned = []
+    monkeypatch.setattr(torch.Tensor, "pin_memory", lambda host: pinned.append(host.nbytes) or host)
+    monkeypatch.setattr(machine, "free_memory", lambda where: here if str(where) == "cpu" else there)
+    monkeypatch.setattr(machine.timing, "measure", lambda call, seconds: call() is None or Timing(0.5, 0.25, 1.0, 9))
+    found = machine.link("meta", seconds=0.01)
+    assert pinned == [nbytes] and found.nbytes == nbytes
+    assert (found.byte_per_s, found.kernel, found.device) == (4 * nbytes, "host to device", machine.name("meta"))
+    assert found.tried == (("host to device", nbytes, found.timing),)
+
+
+def test_how_long_is_measured_where_nobody_says():
+    asked = {
+        function: inspect.signature(getattr(machine, function)).parameters["seconds"].default
+        for function in ("peak", "bandwidth", "sweep", "runs", "link", "record")
+    }
+    assert asked == {"peak": 3.0, "bandwidth": 0.6, "sweep": 3.0, "runs": 3.0, "link": 0.3, "record": 40.0}
+
+
+def test_the_device_of_the_course_is_measured_where_nobody_says(monkeypatch):
+    """Told to be meta: whatever is asked then comes from there."""
+    monkeypatch.setattr(machine, "device", lambda: "meta")
+    monkeypatch.setattr(machine, "free_memory", lambda where: 2**30)
+    seen = []
+    monkeypatch.setattr(machine, "_best_bandwidth", lambda memory, nbytes, seconds: seen.append(memory.device.type))
+    machine.bandwidth(2**16)
+    with pytest.raises(AttributeError):  # nothing was measured that could be compared
+        machine.sweep(sizes=[2**16, 2**17])
+    work = workloads.Workload("a", (), "float32", 1, 1, 1, lambda where: seen.append(where.type) or (lambda: None))
+    machine.runs([work], seconds=0.001)
+    assert set(seen) == {"meta"}
+    with pytest.raises(ValueError, match="no matmul peak for int8 on meta"):
+        machine.peak("int8")
 
 
 def test_caches_grow_by_level():

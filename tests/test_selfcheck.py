@@ -266,6 +266,12 @@ def test_an_error_without_words_is_named_and_a_long_one_cut_in_the_middle():
     assert fails(long) == f"probe(): it raised ValueError: {long[:77]} ... {long[-78:]}. Hint: Hint."
 
 
+def test_a_long_answer_is_cut_in_the_middle():
+    whole, cut = "a" * 78, "a" * 36 + "b" * 43  # and two quotation marks
+    assert check("card_in_gb", whole).message.startswith(f"expected a number, got '{whole}'. ")
+    assert check("card_in_gb", cut).message.startswith(f"expected a number, got '{cut[:36]} ... {cut[-37:]}'. ")
+
+
 def test_a_verdict_in_text_and_in_html():
     verdict = check("card_in_gb", 3.0)
     assert repr(verdict) == f"✗ card_in_gb: {verdict.message}"
@@ -320,6 +326,8 @@ def test_verdicts_escape_what_a_learner_wrote():
         (1.0000000001, 1.0, "", "You predicted 1.0000000001; it is 1: ratio 1."),
         (1 / 3, 0.25, "", "You predicted 0.333333; it is 0.25: ratio 1.333."),
         (2e9, 2e9, "B", "You predicted 2 GB: exactly right."),
+        (1.00000001e9, 1e9, "B", "You predicted 1.00000001 GB; it is 1 GB: ratio 1."),
+        (1.000000001e9, 1e9, "B", "You predicted 1 GB; it is 1 GB: ratio 1."),
         ("View", "view", "", "You predicted 'View'; it is 'view': as predicted."),
         ("view", "view", "", "You predicted 'view'; it is 'view': as predicted."),
         ("copy", "view", "", "You predicted 'copy'; it is 'view': not as predicted."),
