@@ -99,6 +99,7 @@ def agrees(shell: InteractiveShell, cell: NotebookNode, source: str) -> bool:
     with capture_output() as shown:
         shell.display_trap.hook = sys.displayhook  # which captures, too: run_cell would set its own
         result = shell.run_cell(source)
+    signal.alarm(0)
     if result.success == ("raises-exception" in tags(cell)):
         return False
     if "nbval-ignore-output" in tags(cell) or not result.success:
@@ -180,7 +181,8 @@ def main() -> None:
             os.chdir(path.parent)
             print(survey(path), flush=True)
             os._exit(0)
-        os.waitpid(pid, 0)
+        if os.waitpid(pid, 0)[1]:
+            sys.exit(f"{path.name}: stopped before its end")
 
 
 if __name__ == "__main__":
