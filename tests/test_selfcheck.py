@@ -9,6 +9,7 @@ import torch
 
 from helpers.exercises import EXERCISES, Exercise, allocated_bytes
 from helpers.selfcheck import _judge, check, compare
+from tests import answers
 
 FUNCTIONS = [name for name, exercise in EXERCISES.items() if exercise.cases]
 
@@ -35,6 +36,16 @@ def test_each_named_mistake_is_recognised(exercise, mistake):
     verdict = judged(exercise, exercise.mistakes[mistake])
     assert verdict.status == "not yet"
     assert verdict.message.endswith(mistake)
+
+
+@pytest.mark.parametrize("exercise", EXERCISES.values(), ids=lambda exercise: exercise.name)
+def test_cases_results_and_mistakes_are_those_that_are_stored(exercise):
+    stored = (answers.FOLDER / f"{exercise.name}.txt").read_text(encoding="utf-8")
+    assert answers.describe(exercise) == stored, "if they should be so, run: python -m tests.answers"
+
+
+def test_every_stored_answer_belongs_to_an_exercise():
+    assert {path.stem for path in answers.FOLDER.iterdir()} == set(EXERCISES)
 
 
 @pytest.mark.parametrize("exercise", EXERCISES.values(), ids=lambda exercise: exercise.name)
@@ -351,6 +362,12 @@ def test_compare_hides_the_value_until_there_is_a_guess():
 X = torch.arange(12.0).view(3, 4)  # 48 byte
 
 
+def clones_one_after_the_other(x):
+    for _ in range(10):
+        x.clone()
+    return x
+
+
 @pytest.mark.parametrize(
     ("function", "nbytes"),
     [
@@ -367,7 +384,8 @@ X = torch.arange(12.0).view(3, 4)  # 48 byte
         (lambda x: (x[0].clone(), x[0].clone()), 32),
         (lambda x: torch.tensor(x.tolist()), 48),
         (lambda x: torch.from_numpy(x.numpy().copy()), 48),
-        (lambda x: [x.clone() for _ in range(10)][-1], 480),  # freed at once, counted all the same
+        (lambda x: [x.clone() for _ in range(10)][-1], 480),
+        (clones_one_after_the_other, 480),  # freed at once, counted all the same
         (lambda x: torch.empty(0), 0),
     ],
 )
