@@ -245,8 +245,9 @@ def test_slide_types_make_sections_slides_and_fragments(tmp_path):
         cell("f", "subslide"),
         cell("g", "fragment"),
         cell("h", "subslide"),
-        cell("i", "slide"),
-    ) == [["a (note) b [ c d ] [ e ]", "f [ g ]", "h"], ["i"]]
+        cell("i", "fragment"),
+        cell("j", "slide"),
+    ) == [["a (note) b [ c d ] [ e ]", "f [ g ]", "h [ i ]"], ["j"]]
 
 
 @pytest.mark.parametrize(
