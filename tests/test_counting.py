@@ -275,6 +275,7 @@ def test_fourier_transforms() -> None:
     assert flops(torch.fft.fft, z[..., :1]) == 0
 
 
+@pytest.mark.filterwarnings("ignore:index_reduce")
 @pytest.mark.filterwarnings("ignore:The reduce argument of torch.scatter")  # deprecated, and still to be counted
 def test_scatters_add_what_they_bring() -> None:
     index, source = torch.tensor([0, 0, 1]), randn(3)
