@@ -57,5 +57,7 @@ def budget(memory: Mapping[str, float], capacity: float, times: tuple[float, flo
     bottom.xaxis.set_minor_locator(NullLocator())  # half of the time to draw went into minor ticks
     for ax in (top, bottom):
         ax.grid(axis="y", visible=False)
+        for axis in (ax.xaxis, ax.yaxis):
+            axis.set_label_coords(0, 0)  # there is no label, whose place each drawing would look for
     fig.legend(*top.get_legend_handles_labels(), loc="lower center", ncols=6, fontsize=8)
     return fig

@@ -59,19 +59,22 @@ class Labels:
         return total
 
     def _size(self, text: Text) -> tuple[float, float]:
+        """Width and height in pixels, as if the text were not turned."""
+        angle = text.get_rotation()
+        text.set_rotation(0)
         box = text.get_window_extent(self._renderer)
+        text.set_rotation(angle)
         return box.width + 4, box.height + 2
 
-    def _settle(self, text: Text, places: Sequence[tuple[float, float, float]]) -> tuple[float, float]:
+    def _settle(
+        self, text: Text, size: tuple[float, float], places: Sequence[tuple[float, float, float]]
+    ) -> tuple[float, float]:
         """Move the text's centre to the best of (x, y, malus) in pixels."""
-        angle, text_angle = math.radians(text.get_rotation()), text.get_rotation()
-        text.set_rotation(0)
-        width, height = self._size(text)
-        text.set_rotation(text_angle)
+        angle, (width, height) = math.radians(text.get_rotation()), size
 
         def boxes(x: float, y: float) -> list[tuple[float, float, float, float]]:
             # A slanted label is covered by boxes along its length.
-            count = 1 if not text_angle else max(1, round(width / height))
+            count = 1 if not angle else max(1, round(width / height))
             w, h = (width, height) if count == 1 else (height, height)
             along = [(i + 0.5) / count - 0.5 for i in range(count)]
             centres = [(x + a * width * math.cos(angle), y + a * width * math.sin(angle)) for a in along]
@@ -102,7 +105,7 @@ class Labels:
         x0, x1 = self._frame.x0 + width / 2, self._frame.x1 - width / 2
         y = self._frame.y1 - height / 2 - 3
         shifts = [shift for step in range(0, 200, 4) for shift in (step, -step)]
-        self._settle(text, [(min(max(centre + s, x0), x1), y, abs(s) / 8) for s in shifts])
+        self._settle(text, (width, height), [(min(max(centre + s, x0), x1), y, abs(s) / 8) for s in shifts])
 
     def on_flat(self, roof: Roofline, ends: tuple[float, float], content: str) -> None:
         """Along the flat part of a roof: at its right end, or further left; above it, or below."""
@@ -115,6 +118,7 @@ class Labels:
         x0 = min(x0 + width / 2, x1)
         self._settle(
             text,
+            (width, height),
             [
                 (x1 + (x0 - x1) * step / 8, y + side * (height / 2 + 2), step / 4 + (side < 0) * 2)
                 for step in range(9)
@@ -136,7 +140,7 @@ class Labels:
                 x, y = x0 + step * (x1 - x0), y0 + step * (y1 - y0)
                 off = side * 11
                 places.append((x - off * math.sin(angle), y + off * math.cos(angle), abs(step - 0.5) + (side < 0) * 2))
-        self._settle(text, places)
+        self._settle(text, self._size(text), places)
 
     def beside(self, point: tuple[float, float], content: str) -> None:
         """Next to a point, on a free side; further away with a thin line to it."""
@@ -149,7 +153,7 @@ class Labels:
                 angle = 2 * math.pi * turn / 16
                 dx, dy = math.cos(angle), math.sin(angle)
                 places.append((x + dx * (distance + width / 2), y + dy * (distance + height / 2), distance / 8))
-        found = self._settle(text, places)
+        found = self._settle(text, (width, height), places)
         if math.hypot(max(abs(found[0] - x) - width / 2, 0), max(abs(found[1] - y) - height / 2, 0)) > 14:
             end = self.ax.transData.inverted().transform(found)
             self.ax.plot([point[0], end[0]], [point[1], end[1]], color="#555555", linewidth=0.7, marker="",
