@@ -1,9 +1,10 @@
-"""JupyterLab in a browser, as a learner has it: a server with a copy of the notebooks, and one page for all tests.
+"""A browser for tests, and JupyterLab in it as a learner has it: a server with a copy of the notebooks, and one page.
 
 What server and browser write lies in one temporary folder: the checkout, the home folder and other servers are left
 alone. They talk over the loopback device, and nothing is downloaded.
 """
 
+import importlib.util
 import os
 import secrets
 import shutil
@@ -19,23 +20,46 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+import pytest
 
 from tests.course import ROOT
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-PATIENCE = 60  # seconds for a thing to appear; it takes one, or several on a busy machine
+ARGUMENTS = [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
+    "--disable-background-networking", "--disable-component-update",
+]  # fmt: skip
+PATIENCE = 120  # seconds for a thing to appear; it takes one, and many on a busy machine
 LONGEST = 300  # seconds for a notebook to run
 
 
-def lacking() -> str | None:
-    """What this machine lacks to run a browser; None if nothing."""
-    try:
-        import playwright.sync_api  # noqa: F401
-    except ImportError:
+def lacking() -> str:
+    """Why no browser can run here, or ""."""
+    if not importlib.util.find_spec("playwright"):
         return "the package playwright is missing: pip install -e '.[test]'"
     if not any(map(shutil.which, BROWSERS)):
-        return f"none of {', '.join(BROWSERS)} is installed; on Debian: apt-get install chromium"
-    return None
+        return f"none of {', '.join(BROWSERS)} is on the PATH; on Debian: apt-get install chromium"
+    return ""
+
+
+def skip(reason: str) -> None:
+    """Skip a test for a reason, if there is one, such as `lacking()`; fail it where COURSE_BROWSER=required."""
+    if reason:
+        (pytest.fail if os.environ.get("COURSE_BROWSER") == "required" else pytest.skip)(reason)
+
+
+@contextmanager
+def chromium() -> Iterator[Any]:
+    """A headless Chromium, as playwright's browser. It asks nobody for news, and keeps nothing."""
+    from playwright.sync_api import sync_playwright
+
+    path = next(found for name in BROWSERS if (found := shutil.which(name)))
+    with sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
+        try:
+            yield found
+        finally:
+            found.close()
 
 
 @contextmanager
@@ -167,12 +191,5 @@ class Desk:
 @contextmanager
 def desk(folder: Path) -> Iterator[Desk]:
     """A server, a browser and a page, all of which end with the block."""
-    from playwright.sync_api import sync_playwright
-
-    browser = next(path for name in BROWSERS if (path := shutil.which(name)))
-    quiet = ["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
-    quiet += ["--disable-component-update", "--disable-sync"]
-    with server(folder) as address, sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=browser, args=quiet)
-        yield Desk(running.new_page(viewport={"width": 1280, "height": 900}), address, folder)
-        running.close()
+    with server(folder) as address, chromium() as browser:
+        yield Desk(browser.new_page(viewport={"width": 1280, "height": 900}), address, folder)

@@ -6,8 +6,6 @@ Every deck is exported and opened in a headless Chromium of 1280 × 720. What en
 
 import argparse
 import functools
-import importlib.util
-import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -17,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from helpers import export
+from tests.browser import chromium, lacking
 from tests.course import NOTEBOOKS
 
 WIDTH, HEIGHT = 1280, 720
-ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-sync"]
 
 # What a slide holds, from its upper left corner; a Range also sees text that runs out of its element.
 _MEASURE = """([slide, open]) => {
@@ -65,21 +63,14 @@ def missing() -> str:
     """Why slides cannot be looked at here, or ""."""
     if names := export.missing("slides"):
         return f"not installed: {', '.join(names)}"
-    if not importlib.util.find_spec("playwright"):
-        return "playwright is not installed"
-    return "" if shutil.which("chromium") else "there is no chromium on the PATH"
+    return lacking()
 
 
 @contextmanager
 def browser() -> Iterator[Any]:
     """A headless Chromium without a network, as playwright's browser context of 1280 × 720."""
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=ARGUMENTS)
-        context = chromium.new_context(viewport={"width": WIDTH, "height": HEIGHT}, offline=True)
-        yield context
-        chromium.close()
+    with chromium() as found:
+        yield found.new_context(viewport={"width": WIDTH, "height": HEIGHT}, offline=True)
 
 
 def measure(context: Any, file: Path, shots: Path | None = None) -> list[Slide]:

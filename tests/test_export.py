@@ -16,7 +16,7 @@ from nbformat.v4 import new_markdown_cell, new_notebook
 from helpers import export
 from helpers.export.__main__ import main
 from helpers.export.cells import markdown
-from tests import slides
+from tests import browser, slides
 from tests.course import NOTEBOOKS, ROOT, exercises, read
 
 pytestmark = pytest.mark.skipif(bool(export.missing("slides")), reason="the extra 'teach' is not installed")
@@ -194,8 +194,8 @@ def test_pages_can_be_read_by_everyone(documents):
             assert all(th.get_text(strip=True) for th in page.find_all("th"))
 
 
-@pytest.mark.skipif(bool(slides.missing()), reason=slides.missing())
 def test_pages_need_no_sideways_scrolling_on_a_phone(folders):
+    browser.skip(slides.missing())
     with slides.browser() as context:
         page = context.new_page()
         page.set_viewport_size({"width": 400, "height": 800})

@@ -45,6 +45,7 @@ def test_ci_runs_the_test_command_of_the_readme():
     extract = re.search(r"sed -n '([^']+)'", script).group(1)
     found = subprocess.run(["sed", "-n", extract, "README.md"], cwd=ROOT, capture_output=True, text=True, check=True)
     assert found.stdout.strip() == commands()["test"]
+    assert "\nexport COURSE_BROWSER=required\n" in script
 
 
 def test_the_map_has_a_true_row_for_every_notebook():
@@ -99,6 +100,15 @@ def test_jupyterlab_has_the_settings_that_the_project_ships():
         places = (data / "lab" / "schemas" / package, data / "labextensions" / package / "schemas" / package)
         if package.startswith("@jupyterlab/") or places[1].parents[2].exists():  # the extra may be absent
             assert any((place / f"{name}.json").exists() for place in places), plugin
+
+
+def test_jupyterlab_has_the_files_that_the_project_ships():
+    shipped = [file for file in (ROOT / ".jupyter").rglob("*") if file.is_file()]
+    assert any(file.name == "remoteEntry.js" for file in shipped)
+    for file in shipped:
+        installed = Path(sys.prefix, file.relative_to(ROOT / ".jupyter"))
+        same = installed.is_file() and installed.read_bytes() == file.read_bytes()
+        assert same, f"{installed} is not that of the project; run: pip install -r requirements.txt"
 
 
 @pytest.mark.parametrize("pattern", [r"\.\./shared", r"/work/", r"/root/", r"/home/"])

@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 from helpers import export
-from tests import slides
+from tests import browser, slides
 from tests.course import NOTEBOOKS, read
 
 NOTES = re.compile(
@@ -76,8 +76,7 @@ def test_hint_and_solution_share_a_slide_of_their_own(cells):
 @pytest.fixture(scope="module")
 def context():
     """A browser, where there is one."""
-    if reason := slides.missing():
-        pytest.skip(reason)
+    browser.skip(slides.missing())
     with slides.browser() as found:
         yield found
 
