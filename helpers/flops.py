@@ -247,6 +247,10 @@ class _Unknown(Exception):
     """No rule says what this costs."""
 
 
+def _is_complex(value: Any) -> bool:
+    return isinstance(value, complex) or (isinstance(value, Tensor) and value.is_complex())
+
+
 @dataclass(frozen=True, eq=False)
 class Op:
     """What the schema of an op says, looked up once."""
@@ -367,12 +371,11 @@ class Rules:
     def price(self, name: str, named: dict, out: Any) -> Number:
         """FLOPs of an elementary op on one element."""
         price = self.prices.get(name, 1)
-        numbers = [leaf for leaf in tree_leaves((named, out)) if isinstance(leaf, Tensor | complex)]
-        if not any(isinstance(n, complex) or n.is_complex() for n in numbers):
+        if not any(map(_is_complex, tree_leaves((named, out)))):
             return price
         if name not in COMPLEX:
             raise _Unknown(name)
-        real = name == "mul" and not all(isinstance(n, Tensor) and n.is_complex() for n in tree_leaves(named))
+        real = name == "mul" and not all(map(_is_complex, tree_leaves(named)))
         return price * (2 if real else COMPLEX[name])
 
     def flops(self, func: OpOverload, args: tuple, kwargs: dict, out: Any) -> tuple[Number, bool]:

@@ -28,6 +28,8 @@ from helpers.workloads import Workload, workloads
 # Square matmuls; the largest that memory and time allow is tried last. Halves of powers of two fit some caches better.
 SIZES = (256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384)
 _FINALISTS = 3
+# What a container may take; the system's own number knows nothing of it.
+_CGROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
 def device() -> str:
@@ -54,7 +56,7 @@ def spec(where: str | torch.device | None = None) -> Spec | None:
 
 
 def free_memory(where: str | torch.device | None = None) -> int:
-    """The bytes that are free on the device now."""
+    """The bytes that are free on the device now, as far as a hub or a container lets this process have them."""
     where = torch.device(where or device())
     if where.type == "cuda":
         return torch.cuda.mem_get_info(where)[0]
@@ -62,11 +64,21 @@ def free_memory(where: str | torch.device | None = None) -> int:
     if info.exists():
         for line in info.read_text(encoding="ascii").splitlines():
             if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
+                return min(int(line.split()[1]) * 1024, _left())
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 4
     except (AttributeError, OSError, ValueError):
         return 2**30  # nothing to ask: a gibibyte is there nearly everywhere
+
+
+def _left() -> int:
+    """What a limit leaves to this Linux process: MEM_LIMIT, which JupyterHub and Binder set, or its container's."""
+    texts = [os.environ.get("MEM_LIMIT", ""), *(Path(file).read_text() for file in _CGROUPS if Path(file).exists())]
+    limits = [int(text) for text in texts if text.strip().isdigit()]  # a cgroup without a limit says "max"
+    if not limits:
+        return 2**63
+    held = int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    return max(0, min(limits) - held)
 
 
 @dataclass(frozen=True)
@@ -291,7 +303,7 @@ def caches(where: str | torch.device | None = None) -> dict[str, int]:
 def _main_memory(where: torch.device) -> int:
     """A working set that no cache holds, a power of two, and no more than a quarter of what is free."""
     wanted = max(2**30 if where.type == "cpu" else 2**32, 4 * max(caches(where).values(), default=0))
-    return 1 << (min(wanted, free_memory(where) // 4).bit_length() - 1)
+    return 1 << max(0, min(wanted, free_memory(where) // 4).bit_length() - 1)
 
 
 def _touched(nbytes: int, where: torch.device) -> Tensor:

@@ -109,6 +109,9 @@ def _lines(artist: Artist) -> Iterable[str]:
         shapes = [path.vertices for path in artist.get_paths()]
         corners = _array(np.concatenate(shapes)) if shapes else ""
         sizes = _array(artist.get_sizes()) if hasattr(artist, "get_sizes") else ""
+        transform = artist.get_transform()
+        if artist.axes is None or transform != artist.axes.transData:
+            common += f" scaled by {_array(transform.transform((1, 1)) - transform.transform((0, 0)))}"
         yield (
             f"{common} {colours} width={widths} style={' '.join(dict.fromkeys(styles))} hatch={artist.get_hatch()}"
             f" sizes={sizes} {_style(artist, _EACH)} at {_array(artist.get_offsets())} of {len(shapes)}: {corners}"

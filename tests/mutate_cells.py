@@ -1,16 +1,19 @@
 """Would a wrong number in a notebook's code be noticed? `python -m tests.mutate_cells [NN ...]`
 
 Each number that stands in a code cell is changed, one at a time. The notebook runs on from there until a cell fails,
-or shows something else than what is stored, as nbval would see it. Changes that nothing notices are printed, and those
-that tests/unnoticed_cells.toml explains are counted apart.
+or shows something else than what is stored, as nbval would see it, or no later cell uses what the changed one made.
+Changes that nothing notices are printed, and those that tests/unnoticed_cells.toml explains are counted apart; a line
+of that file that no cell has any more is printed, too.
 
-It takes minutes a notebook, most of them for the changes that nothing notices: those run to the notebook's end.
+It takes minutes a notebook, most of them for the changes that nothing notices.
 """
 
 import argparse
 import ast
+import builtins
 import os
 import signal
+import symtable
 import sys
 import time
 import tomllib
@@ -46,11 +49,57 @@ def mutants(source: str) -> Iterator[tuple[str, int, str]]:
         yield "".join([*lines[: node.lineno - 1], changed, *lines[node.lineno :]]), node.lineno, old
 
 
+def _globals(table: symtable.SymbolTable) -> set[str]:
+    """The names of the notebook that code uses, in functions and comprehensions too."""
+    top = table.get_type() == "module"
+    own = {name.get_name() for name in table.get_symbols() if name.is_referenced() and (top or name.is_global())}
+    return own.union(*map(_globals, table.get_children()))
+
+
+def _names(source: str) -> tuple[set[str], set[str], dict[str, set[str]]]:
+    """The names that a cell uses as earlier cells left them, those that it binds, and what its functions use."""
+    used, bound, functions = set(), set(), {}
+    for statement in ast.parse(source).body:
+        table = symtable.symtable(ast.unparse(statement), "", "exec")
+        names = {name.get_name() for name in table.get_symbols() if name.is_assigned() or name.is_imported()}
+        used |= _globals(table) - bound
+        used |= names if isinstance(statement, ast.AugAssign) else set()
+        bound |= names
+        if isinstance(statement, ast.FunctionDef | ast.ClassDef | ast.Import | ast.ImportFrom):
+            functions |= dict.fromkeys(names, _globals(table))
+    return used, bound, functions
+
+
+def reach(sources: list[str], index: int) -> int:
+    """The number of cells up to the last that may see, through a name, what the cell with that index does.
+
+    It errs towards more: whatever a cell uses may be changed in place, and is taken to be. Only draws of random numbers
+    are not followed: an assert that fails for other draws says nothing about the number.
+    """
+    parts = [_names(source) for source in sources]
+    inside = {name: used for _, _, functions in parts for name, used in functions.items()}
+    fixed = {*dir(builtins), *inside}
+    touched, last = set(), index
+    for place, (used, bound, _) in enumerate(parts[index:], start=index):
+        calls = used | bound
+        while more := set().union(*(inside.get(name, set()) for name in calls)) - calls:
+            calls |= more  # what a function uses is used where it is called
+        used = calls - (bound - used)
+        if place == index or used & touched:
+            touched |= (used - fixed) | bound
+            last = place
+        else:
+            touched -= bound
+    return last + 1
+
+
 def agrees(shell: InteractiveShell, cell: NotebookNode, source: str) -> bool:
     """Run a cell's source; whether it ends as the stored cell did and shows what that shows."""
+    signal.alarm(TIMEOUT)  # a change that makes it endless ends it
     with capture_output() as shown:
         shell.display_trap.hook = sys.displayhook  # which captures, too: run_cell would set its own
         result = shell.run_cell(source)
+    signal.alarm(0)
     if result.success == ("raises-exception" in tags(cell)):
         return False
     if "nbval-ignore-output" in tags(cell) or not result.success:
@@ -79,14 +128,14 @@ def unnoticed(notebook: NotebookNode) -> Iterator[tuple[int, int, str, bool]]:
         return *running.pop(pid), os.waitstatus_to_exitcode(status) == _UNNOTICED
 
     for index, cell in enumerate(cells):
+        concerned = cells[index + 1 : reach([c.source for c in cells], index)]
         for source, line, old in mutants(cell.source):
             if len(running) == _WORKERS:
                 yield finished()
             sys.stdout.flush()
             pid = os.fork()
             if not pid:
-                signal.alarm(TIMEOUT)  # a change that makes it endless ends it
-                same = agrees(shell, cell, source) and all(agrees(shell, c, c.source) for c in cells[index + 1 :])
+                same = agrees(shell, cell, source) and all(agrees(shell, c, c.source) for c in concerned)
                 os._exit(_UNNOTICED if same else _NOTICED)
             running[pid] = index + 1, line, old
         if not agrees(shell, cell, cell.source):
@@ -99,6 +148,8 @@ def survey(path: Path) -> str:
     """Try every mutant of one notebook, print those that nothing notices, and return a line with the figures."""
     explained = {line for lines in EXPLAINED.get(path.stem, {}).values() for line in lines}
     cells = [cell for cell in read(path).cells if cell.cell_type == "code"]
+    for line in sorted(explained - {line.strip() for cell in cells for line in cell.source.splitlines()}):
+        print(f"  explained, but in no cell: {line}")
     tried = survived = excused = 0
     start = time.perf_counter()
     for number, line, old, alone in unnoticed(read(path)):
@@ -130,7 +181,8 @@ def main() -> None:
             os.chdir(path.parent)
             print(survey(path), flush=True)
             os._exit(0)
-        os.waitpid(pid, 0)
+        if os.waitpid(pid, 0)[1]:
+            sys.exit(f"{path.name}: stopped before its end")
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ Every deck is exported and opened in a headless Chromium of 1280 × 720. What en
 """
 
 import argparse
+import functools
 import importlib.util
 import shutil
 import sys
@@ -54,6 +55,12 @@ class Slide:
         return f"{self.deck} slide {self.place} ({self.words}){how}: {' and '.join(over) or 'fits'}"
 
 
+@functools.cache
+def deck(path: Path) -> str:
+    """A notebook as slides, made once however many tests look at it."""
+    return export.slides(path, {path.name: f"{path.stem}.slides.html" for path in NOTEBOOKS})
+
+
 def missing() -> str:
     """Why slides cannot be looked at here, or ""."""
     if names := export.missing("slides"):
@@ -75,10 +82,10 @@ def browser() -> Iterator[Any]:
         chromium.close()
 
 
-def measure(context: Any, deck: Path, shots: Path | None = None) -> list[Slide]:
+def measure(context: Any, file: Path, shots: Path | None = None) -> list[Slide]:
     """Every slide of an exported deck, measured folded and unfolded; shots is a folder for pictures."""
     page = context.new_page()
-    page.goto(deck.as_uri())
+    page.goto(file.as_uri())
     page.wait_for_function("window.Reveal && Reveal.isReady()")
     page.evaluate("document.fonts.ready")
     found = []
@@ -92,9 +99,9 @@ def measure(context: Any, deck: Path, shots: Path | None = None) -> list[Slide]:
         )
         for unfolded in (False, True) if folds else (False,):
             down, right = slide.evaluate(f"slide => ({_MEASURE})([slide, {str(unfolded).lower()}])")
-            found.append(Slide(deck.stem, f"{h + 1}/{v + 1}", words, unfolded, round(down), round(right)))
+            found.append(Slide(file.stem, f"{h + 1}/{v + 1}", words, unfolded, round(down), round(right)))
         if shots:
-            page.screenshot(path=shots / f"{deck.stem[:2]}_{h + 1:02}_{v + 1:02}.png")
+            page.screenshot(path=shots / f"{file.stem[:2]}_{h + 1:02}_{v + 1:02}.png")
     page.close()
     return found
 
@@ -118,14 +125,14 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, browser() as context:
         too_large = 0
         for number in arguments.numbers or known:
-            deck = Path(folder) / f"{known[number].stem}.html"
-            deck.write_text(export.slides(known[number]), encoding="utf-8")
-            slides = measure(context, deck, arguments.shots)
+            file = Path(folder) / f"{known[number].stem}.html"
+            file.write_text(deck(known[number]), encoding="utf-8")
+            slides = measure(context, file, arguments.shots)
             over = [slide for slide in slides if not slide.fits]
             too_large += len(over)
             print(
                 *over,
-                f"{deck.stem}: {len({s.place for s in slides})} slides, {len(over)} too large",
+                f"{file.stem}: {len({s.place for s in slides})} slides, {len(over)} too large",
                 sep="\n",
                 flush=True,
             )

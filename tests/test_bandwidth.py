@@ -2,6 +2,7 @@
 
 import dataclasses
 import datetime
+import inspect
 import itertools
 import json
 import platform
@@ -89,6 +90,9 @@ def test_memory_is_bounded_by_what_is_free(monkeypatch):
         machine.bandwidth(2**26, "cpu")
     assert machine.bandwidth(where="cpu", seconds=0.01).nbytes == 2**24
     assert max(one.nbytes for one in machine.sweep("cpu", seconds=0.01, rounds=1)) == 2**24
+    monkeypatch.setattr(machine, "free_memory", lambda where: 0)
+    with pytest.raises(ValueError, match="4096 bytes or more, got 1"):
+        machine.bandwidth(where="cpu")
 
 
 def test_a_sweep_keeps_the_best_of_its_rounds(monkeypatch):
@@ -132,6 +136,45 @@ def test_each_op_is_run_on_sets_of_inputs_that_take_turns(monkeypatch):
 
 def test_a_cpu_has_no_link():
     assert machine.link("cpu") is None
+
+
+@pytest.mark.parametrize(
+    ("there", "here", "nbytes"), [(2**20, 2**22, 2**18), (2**22, 2**20, 2**18), (2**40, 2**40, 2**28)]
+)
+def test_a_link_copies_from_memory_that_stays_in_its_place(monkeypatch, there, here, nbytes):
+    """To meta, which takes everything and holds nothing."""
+    pinned = []
+    monkeypatch.setattr(torch.Tensor, "pin_memory", lambda host: pinned.append(host.nbytes) or host)
+    monkeypatch.setattr(machine, "free_memory", lambda where: here if str(where) == "cpu" else there)
+    monkeypatch.setattr(machine.timing, "measure", lambda call, seconds: call() is None or Timing(0.5, 0.25, 1.0, 9))
+    found = machine.link("meta", seconds=0.01)
+    assert pinned == [nbytes] and found.nbytes == nbytes
+    assert (found.byte_per_s, found.kernel, found.device) == (4 * nbytes, "host to device", machine.name("meta"))
+    assert found.tried == (("host to device", nbytes, found.timing),)
+
+
+def test_how_long_is_measured_where_nobody_says():
+    asked = {
+        function: inspect.signature(getattr(machine, function)).parameters["seconds"].default
+        for function in ("peak", "bandwidth", "sweep", "runs", "link", "record")
+    }
+    assert asked == {"peak": 3.0, "bandwidth": 0.6, "sweep": 3.0, "runs": 3.0, "link": 0.3, "record": 40.0}
+
+
+def test_the_device_of_the_course_is_measured_where_nobody_says(monkeypatch):
+    """Told to be meta: whatever is asked then comes from there."""
+    monkeypatch.setattr(machine, "device", lambda: "meta")
+    monkeypatch.setattr(machine, "free_memory", lambda where: 2**30)
+    seen = []
+    monkeypatch.setattr(machine, "_best_bandwidth", lambda memory, nbytes, seconds: seen.append(memory.device.type))
+    machine.bandwidth(2**16)
+    with pytest.raises(AttributeError):  # nothing was measured that could be compared
+        machine.sweep(sizes=[2**16, 2**17])
+    work = workloads.Workload("a", (), "float32", 1, 1, 1, lambda where: seen.append(where.type) or (lambda: None))
+    machine.runs([work], seconds=0.001)
+    assert set(seen) == {"meta"}
+    with pytest.raises(ValueError, match="no matmul peak for int8 on meta"):
+        machine.peak("int8")
 
 
 def test_caches_grow_by_level():
@@ -274,9 +317,36 @@ def test_other_files_are_no_records(text, tmp_path):
         records.load(path)
 
 
-def test_a_later_method_is_not_understood(tiny, tmp_path):
-    dataclasses.replace(tiny, method=99).save(tmp_path / "r.json")
-    with pytest.raises(ValueError, match="its method is 99, this course knows 1 to"):
+@pytest.mark.parametrize("method", [0, 2, 99])
+def test_another_method_is_not_understood(tiny, tmp_path, method):
+    dataclasses.replace(tiny, method=method).save(tmp_path / "r.json")
+    with pytest.raises(
+        ValueError, match=f"^r.json is no record of a machine: its method is {method}, .* knows 1 to 1$"
+    ):
+        records.load(tmp_path / "r.json")
+
+
+def test_a_record_is_written_a_row_per_line(tmp_path):
+    rows = ({"nbytes": 1, "byte_per_s": 2.0}, {"nbytes": 2, "byte_per_s": 8.0})
+    peaks = ({"dtype": "float32", "flop_per_s": 16.0},)
+    record = Record(1, "my µchip", "cpu", 2, "2026-01-31", {"torch": "2"}, {}, peaks, rows, None, ())
+    record.save(str(tmp_path / "r.json"))
+    assert (tmp_path / "r.json").read_text(encoding="utf-8") == (
+        '{\n "method": 1,\n "device": "my \\u00b5chip",\n "kind": "cpu",\n "threads": 2,\n "date": "2026-01-31",\n'
+        ' "software": {"torch": "2"},\n "caches": {},\n'
+        ' "peaks": [\n  {"dtype": "float32", "flop_per_s": 16.0}\n ],\n'
+        ' "bandwidths": [\n  {"nbytes": 1, "byte_per_s": 2.0},\n  {"nbytes": 2, "byte_per_s": 8.0}\n ],\n'
+        ' "link": null,\n "ops": []\n}\n'
+    )
+    again = records.load(str(tmp_path / "r.json"))
+    assert again == record
+    assert (again.bandwidth, again.peak("float32"), again.roofline("float32").ridge) == (8.0, 16.0, 2.0)
+
+
+def test_a_record_has_all_its_fields(tmp_path):
+    (tmp_path / "r.json").write_text('{"method": 1}')
+    fields = "bandwidths, caches, date, device, kind, link, method, ops, peaks, software, threads"
+    with pytest.raises(ValueError, match=f"^r.json is no record of a machine: its fields are not {fields}$"):
         records.load(tmp_path / "r.json")
 
 

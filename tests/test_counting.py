@@ -201,6 +201,81 @@ def test_pooling() -> None:
     assert flops(F.adaptive_max_pool2d, x, 3) == 6 * (reads - 9)
 
 
+def windows(size: int, n: int) -> int:
+    """How many of so many numbers n adaptive windows read together."""
+    return sum(math.ceil((i + 1) * size / n) - math.floor(i * size / n) for i in range(n))
+
+
+@pytest.mark.parametrize(("d", "n"), [(2, 3), (2, 5), (3, 3), (3, 2)])
+def test_adaptive_pooling_reads_overlapping_windows(d: int, n: int) -> None:
+    x = randn(2, 3, *(7, 8, 5)[:d], grad=True)
+    reads, outputs = 6 * math.prod(windows(size, n) for size in (7, 8, 5)[:d]), 6 * n**d
+    largest, mean = (getattr(F, f"adaptive_{kind}_pool{d}d") for kind in ("max", "avg"))
+    assert flops(largest, x, n) == reads - outputs
+    assert flops(mean, x, n) == reads
+    cost = by_op(count(lambda: mean(x, n).backward(torch.ones(2, 3, *[n] * d))))
+    assert cost[f"_adaptive_avg_pool{d}d_backward"] == reads + outputs
+    cost = by_op(count(lambda: largest(x, n).backward(torch.ones(2, 3, *[n] * d))))
+    assert cost[f"adaptive_max_pool{d}d_backward"] > 0
+
+
+@pytest.mark.parametrize("d", [2, 3])
+def test_pooling_by_windows_of_any_shape(d: int) -> None:
+    x, kernel = randn(2, 3, *[6] * d, grad=True), (2, 3, 1)[:d]
+    outputs = 6 * math.prod(6 // k for k in kernel)
+    largest, mean = (getattr(F, f"{kind}_pool{d}d") for kind in ("max", "avg"))
+    assert flops(largest, x, kernel) == outputs * (math.prod(kernel) - 1)
+    assert flops(mean, x, kernel) == outputs * math.prod(kernel)
+    grad = torch.ones(2, 3, *(6 // k for k in kernel))
+    cost = by_op(count(lambda: mean(x, kernel).backward(grad)))
+    assert cost[f"avg_pool{d}d_backward"] == outputs * (math.prod(kernel) + 1)
+    cost = by_op(count(lambda: largest(x, kernel).backward(grad)))
+    assert cost[f"max_pool{d}d_with_indices_backward"] == outputs  # added where they belong
+    fractional = getattr(F, f"fractional_max_pool{d}d")
+    cost = by_op(count(lambda: fractional(x, 2, output_size=3).backward(torch.ones(2, 3, *[3] * d))))
+    assert cost[f"fractional_max_pool{d}d_backward"] == 6 * 3**d
+
+
+@pytest.mark.parametrize(("alpha", "beta", "more"), [(1, 1, 1), (2, 1, 2), (1, 0, 0), (1, 3, 2), (2, 0, 1), (2, 3, 3)])
+def test_products_with_something_added(alpha: float, beta: float, more: int) -> None:
+    """One more addition per output; and a product each where alpha and beta are no 1."""
+    a, b, vector, stack = randn(4, 5), randn(5, 6), randn(5), randn(3, 4, 5)
+    scaled = {"alpha": alpha, "beta": beta}
+    assert flops(torch.addmm, randn(4, 6), a, b, **scaled) == 24 * (10 + more)
+    assert flops(torch.addmv, randn(4), a, vector, **scaled) == 4 * (10 + more)
+    assert flops(torch.baddbmm, randn(3, 4, 6), stack, randn(3, 5, 6), **scaled) == 72 * (10 + more)
+    assert flops(torch.addbmm, randn(4, 6), stack, randn(3, 5, 6), **scaled) == 24 * (3 * 10 + more)
+    assert flops(torch.addmm, randn(4, 6), a, b, exact=True, **scaled) == 24 * (9 + more)
+
+
+def test_scans_cost_one_less_than_the_numbers_of_each_row() -> None:
+    x = randn(4, 6)
+    for scan in (torch.cumsum, torch.cumprod, torch.cummax, torch.cummin):
+        assert flops(scan, x, 1) == 4 * 5
+        assert flops(scan, x, -2) == 3 * 6
+        assert flops(scan, torch.tensor(1.0), 0) == 0
+        assert flops(scan, randn(3, 0), 1) == 0
+    assert flops(torch.cumsum, x, 1, prices={"cumsum": 7}) == 7 * 20
+
+
+def test_a_convolution_in_one_and_three_dimensions_with_strides() -> None:
+    assert flops(F.conv1d, randn(2, 3, 11), randn(5, 3, 4), stride=2) == 2 * (2 * 4) * 5 * 3 * 4
+    assert flops(F.conv3d, randn(1, 2, 5, 5, 5), randn(3, 2, 2, 2, 2)) == 2 * 4**3 * 3 * 2 * 8
+    x, w, b = randn(2, 3, 8, 8), randn(4, 3, 3, 3), randn(4)
+    assert flops(F.conv2d, x, w, exact=True) == 2 * 4 * 36 * (2 * 27 - 1)
+    assert flops(F.conv2d, x, w, b) == 2 * 4 * 36 * (2 * 27 + 1)
+
+
+def test_fourier_transforms() -> None:
+    real, z = randn(3, 4, 8), torch.randn(3, 4, 8, dtype=torch.complex64)
+    assert flops(torch.fft.fft2, z) == 5 * 96 * 5  # 5 N log₂ N with N = 32, three of them
+    assert flops(torch.fft.rfft, real) == 2.5 * 96 * 3
+    assert flops(torch.fft.irfft, z, n=8) == 2.5 * 96 * 3
+    assert flops(torch.fft.fft, z, dim=1) == 5 * 96 * 2
+    assert flops(torch.fft.fft, z[..., :1]) == 0
+
+
+@pytest.mark.filterwarnings("ignore:index_reduce")
 @pytest.mark.filterwarnings("ignore:The reduce argument of torch.scatter")  # deprecated, and still to be counted
 def test_scatters_add_what_they_bring() -> None:
     index, source = torch.tensor([0, 0, 1]), randn(3)
@@ -210,6 +285,11 @@ def test_scatters_add_what_they_bring() -> None:
     assert flops(lambda: torch.zeros(4).scatter_(0, index, source, reduce="add")) == 3
     assert flops(lambda: torch.zeros(4).index_put_((index,), source, accumulate=True)) == 3
     assert flops(lambda: torch.zeros(4).index_put_((index,), source)) == 0
+    for reduce, more in (("sum", 0), ("amax", 0), ("mean", 4)):  # one division each
+        assert flops(torch.zeros(4).scatter_reduce_, 0, index, source, reduce) == 3 + more
+    assert flops(torch.zeros(4).index_reduce_, 0, index, source, "mean") == 3 + 4
+    assert flops(torch.zeros(4).put_, index, source, accumulate=True) == 3
+    assert flops(torch.zeros(4).put_, index, source) == 0
     weight, tokens = randn(10, 4, grad=True), torch.tensor([[1, 2, 2]])
     cost = by_op(count(lambda: F.embedding(tokens, weight).backward(torch.ones(1, 3, 4))))
     assert cost["embedding"] == 0
@@ -222,6 +302,15 @@ def test_complex_numbers_count_their_real_operations() -> None:
     assert flops(torch.mul, z, z) == 6 * 20
     assert flops(torch.mul, z, 2.0) == 2 * 20
     assert flops(torch.matmul, z, z.T) == 8 * 4 * 4 * 5
+    assert flops(torch.matmul, z, z.T, exact=True) == (8 * 5 - 2) * 4 * 4
+    assert flops(torch.sub, z, z) == flops(torch.neg, z) == 2 * 20
+    assert flops(torch.abs, z) == 4 * 20
+    assert flops(torch.sum, z) == 2 * 19
+    assert flops(torch.cumsum, z, 1) == 2 * 16
+    assert flops(torch.mul, z, torch.ones(4, 5)) == 2 * 20
+    assert flops(torch.mul, z, 2j) == 6 * 20
+    assert flops(torch.add, z, z, alpha=2) == (2 + 2) * 20
+    assert count(torch.prod, z).uncounted == {"prod": 1}
     assert count(torch.tanh, z).uncounted == {"tanh": 1}
     assert flops(torch.fft.fft, z[0]) == round(5 * 5 * math.log2(5))
     assert flops(torch.fft.rfft, randn(3, 64)) == 3 * 2.5 * 64 * 6
@@ -542,6 +631,9 @@ def test_indexed_reads_and_writes_of_one_tensor_add_up() -> None:
     assert moved(lambda: (table[index], table[index]))[1] == 12 + 12 + words + 24
     twice = moved(lambda: (table.index_copy_(0, index[:2], rows), table.index_copy_(0, index[1:], rows), None)[2])
     assert twice[1] == words + 8 + 16
+    part = randn(6, 4)[:3]  # all of it at once: the same bytes twice
+    every = torch.tensor([0, 1, 2])
+    assert moved(lambda: (part[every], part[every]))[1] == 12 + words + 24
     # To add to what is there, it must be read.
     assert moved(lambda: table.index_put_((index[:2],), rows))[0] == 8 + 4 + 8
     assert moved(lambda: table.index_put_((index[:2],), rows, accumulate=True))[0] == 8 + 4 + 8 + 8
@@ -619,8 +711,12 @@ def test_calls_that_differ_in_an_argument_are_not_taken_for_each_other() -> None
         lambda: x.clamp(0.7, 0.9),
         lambda: F.gelu(x),
         lambda: F.gelu(x, approximate="tanh"),
-        *[lambda power=power: x**power for power in (0.0, 0.5, 0.7, 1.0, 2.0, 3.0, -0.5, -1.0, -2.0)],
+        lambda: torch.add(x, x, alpha=0.7),
+        lambda: torch.add(x, x, alpha=1.0),
     ]
+    powers = (0.7, 0.0, 0.5, 1.0, 2.0, 3.0, -0.5, -1.0, -2.0, math.inf, -math.inf)
+    calls += [lambda power=power: torch.linalg.vector_norm(x, power) for power in powers]
+    calls += [lambda power=power: x**power for power in powers]
     for order in (calls, calls[::-1]):
         assert flops(lambda order=order: [call() for call in order]) == sum(flops(call) for call in calls)
 
@@ -660,6 +756,20 @@ def test_results_gradients_buffers_and_random_numbers_are_those_of_the_plain_run
 
     for plain, counted in zip(run(False), run(True), strict=True):
         assert torch.equal(plain, counted)
+
+
+def test_lists_of_tensors_cost_what_their_tensors_do() -> None:
+    several = [randn(3), randn(4, 5)]
+    assert flops(torch._foreach_add, several, several) == flops(torch._foreach_exp, several) == 23
+    assert flops(torch._foreach_add_, several, several, alpha=2) == 2 * 23
+    assert flops(torch._foreach_zero_, several) == flops(torch._foreach_copy_, several, several) == 0
+    assert flops(torch._foreach_addcmul, several, several, several, 0.5) == 3 * 23
+
+
+def test_ops_of_prims_are_counted_under_their_own_name() -> None:
+    cost = count(torch.ops.prims.add, randn(4), randn(4))
+    assert by_op(cost) == {"prims.add": 4}
+    assert not cost.uncounted
 
 
 def test_the_kernel_of_the_device_runs_where_there_is_one_beside_a_composite() -> None:
@@ -801,6 +911,7 @@ def test_sparse_tensors_are_listed_not_counted() -> None:
     cost = count(lambda: (torch.sparse.mm(x, y), x.abs(), x.abs(), torch.empty(3, 3, layout=torch.sparse_coo)))
     assert cost.uncounted["abs"] == 2
     assert cost.uncounted.keys() == {"_sparse_addmm", "abs"}
+    assert repr(cost).endswith("\nnot counted: _sparse_addmm × 1, abs × 2")
     assert [row.counted for row in cost.ops if row.op == "abs"] == [False]
 
 

@@ -1,12 +1,16 @@
 """Figures are tested by their labels, counts and data, not by pixels; `show` by the bundle that it displays."""
 
+import io
 import struct
 
 import matplotlib
+import numpy as np
 import pytest
 import torch
 from matplotlib.collections import PathCollection, PolyCollection
+from matplotlib.colors import to_rgb
 from matplotlib.text import Annotation
+from PIL import Image
 
 from helpers import draw, formats
 from helpers.draw.style import apart
@@ -74,6 +78,9 @@ FIGURES = {
     "roofline": lambda: draw.roofline({"H100": H100}),
     "roofline of two memories": lambda: draw.roofline(A100, [draw.Point("matmul 512", 170.7, predicted=2.65e14)], "t"),
     "roofline of many": lambda: draw.roofline({"CPU": CPU}, OPS, "many points", height=4.5),
+    "roofline of five machines": lambda: draw.roofline(
+        {f"machine {i}": Roofline(10.0 ** (12 + i), 10.0 ** (11 + i / 2)) for i in range(5)}
+    ),
     "memory_steps": lambda: draw.memory_steps({2**p: 1e12 / p for p in range(14, 31)}, {"L1": 2**16, "L3": 2**25}),
 }
 
@@ -123,6 +130,16 @@ def test_the_picture_is_opaque_at_110_dpi(figure):
     width, height = struct.unpack(">II", data[16:24])
     assert (width, height) == tuple(int(110 * inches) for inches in figure.get_size_inches())
     assert figure.get_facecolor() == (1, 1, 1, 1)
+
+
+@pytest.mark.parametrize(("name", "most"), [("roofline of many", 40), ("spacing", 64)])
+def test_a_stored_picture_has_few_colours_and_keeps_those_with_a_meaning(name, most):
+    picture = np.asarray(Image.open(io.BytesIO(draw.png(FIGURES[name]()))).convert("RGB")).reshape(-1, 3)
+    colours = np.unique(picture, axis=0).astype(int)
+    assert len(colours) <= most
+    for colour in (draw.BLUE, draw.VERMILLION):
+        wanted = [round(255 * part) for part in to_rgb(colour)]
+        assert abs(colours - wanted).max(axis=1).min() <= 8
 
 
 def test_summary_says_what_the_figure_shows():

@@ -1,18 +1,22 @@
 """The exported slides and pages: they need no network, lose nothing, lead nowhere wrong, and refuse bad input."""
 
+import importlib.util
 import re
 import sys
+import tomllib
 from collections import Counter
 from itertools import pairwise
-from pathlib import Path
 from urllib.parse import unquote
 
 import nbformat
 import pytest
 from bs4 import BeautifulSoup
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from nbformat.v4 import new_markdown_cell, new_notebook
 
 from helpers import export
+from helpers.export.__main__ import main
+from helpers.export.cells import markdown
+from tests import slides
 from tests.course import NOTEBOOKS, ROOT, exercises, read
 
 pytestmark = pytest.mark.skipif(bool(export.missing("slides")), reason="the extra 'teach' is not installed")
@@ -21,22 +25,22 @@ KINDS = ("slides", "pages")
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
-    """Both exports of the whole course."""
+    """What the command writes: all pages, and for the sake of time one deck."""
     found = {kind: tmp_path_factory.mktemp(kind) / "new" for kind in KINDS}
-    for kind, folder in found.items():
-        export.export(kind, NOTEBOOKS, folder)
+    export.write("pages", NOTEBOOKS, found["pages"])
+    export.write("slides", NOTEBOOKS[:1], found["slides"])
     return found
 
 
 @pytest.fixture(scope="module")
 def documents(folders):
-    """What was written: by kind and by notebook, the index under ""."""
-    found = {}
+    """The text of all pages, all decks and both indices, by kind and notebook; the index is ""."""
+    texts = {("slides", path.stem): slides.deck(path) for path in NOTEBOOKS}
     for kind, folder in folders.items():
-        for path in folder.iterdir():
-            stem = path.name.removesuffix(".html").removesuffix(".slides")
-            found[kind, "" if stem == "index" else stem] = BeautifulSoup(path.read_text("utf-8"), "html.parser")
-    return found
+        texts[kind, ""] = (folder / "index.html").read_text("utf-8")
+    for path in NOTEBOOKS:
+        texts["pages", path.stem] = (folders["pages"] / f"{path.stem}.html").read_text("utf-8")
+    return {name: BeautifulSoup(text, "html.parser") for name, text in texts.items()}
 
 
 @pytest.fixture(params=[(kind, path) for kind in KINDS for path in NOTEBOOKS], ids=lambda p: f"{p[0]}-{p[1].stem}")
@@ -53,12 +57,14 @@ def outputs(notebook):
     return [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
 
 
-def markdown(notebook):
+def prose(notebook):
     return [cell.source for cell in notebook.cells if cell.cell_type == "markdown"]
 
 
-def test_there_is_one_file_for_each_notebook_and_an_index(documents):
-    assert set(documents) == {(kind, stem) for kind in KINDS for stem in ["", *(path.stem for path in NOTEBOOKS)]}
+def test_there_is_one_file_for_each_notebook_and_an_index(folders):
+    names = {kind: {path.name for path in folder.iterdir()} for kind, folder in folders.items()}
+    assert names["pages"] == {"index.html", *(f"{path.stem}.html" for path in NOTEBOOKS)}
+    assert names["slides"] == {"index.html", f"{NOTEBOOKS[0].stem}.slides.html"}
 
 
 def test_nothing_is_loaded_from_anywhere(documents):
@@ -97,8 +103,8 @@ def test_every_output_and_all_code_is_there(exported):
 
 def test_every_formula_is_mathml(exported):
     _, notebook, document = exported
-    prose = [re.sub(r"```.*?```|`[^`]*`", "", source, flags=re.DOTALL) for source in markdown(notebook)]
-    count = sum(len(re.findall(r"\$\$.+?\$\$|\$[^$]+\$", source, re.DOTALL)) for source in prose)
+    texts = [re.sub(r"```.*?```|`[^`]*`", "", source, flags=re.DOTALL) for source in prose(notebook)]
+    count = sum(len(re.findall(r"\$\$.+?\$\$|\$[^$]+\$", text, re.DOTALL)) for text in texts)
     formulas = document.find_all("math")
     assert len(formulas) == count
     for formula in formulas:
@@ -106,7 +112,7 @@ def test_every_formula_is_mathml(exported):
 
 
 def test_formulas_have_their_parts():
-    text = export._markdown(r"$$\frac{F}{2^{k}}$$")
+    text = markdown(r"$$\frac{F}{2^{k}}$$")
     formula = BeautifulSoup(text, "html.parser").math
     assert formula["display"] == "block"
     assert [part.get_text() for part in formula.find("mfrac").find_all(recursive=False)] == ["F", "2k"]
@@ -116,7 +122,7 @@ def test_formulas_have_their_parts():
 def test_hints_solutions_and_notes_are_folded_where_they_should_be(exported):
     kind, notebook, document = exported
     details = document.find_all("details")
-    assert len(details) == sum(source.count("<details>") for source in markdown(notebook))
+    assert len(details) == sum(source.count("<details>") for source in prose(notebook))
     for fold in details:
         in_notes = kind == "slides" and fold.summary.get_text().startswith("For the teacher")
         assert fold.has_attr("open") == in_notes
@@ -131,19 +137,19 @@ def test_a_still_of_an_interactive_view_says_so(exported):
     assert len(document.select("p.interactive")) == len(calls)
 
 
-def test_links_lead_to_what_was_exported(folders, documents):
+def test_links_lead_to_what_was_exported(documents):
     for (kind, stem), document in documents.items():
         for link in document.find_all("a"):
             if link["href"].startswith("https://"):
                 continue
             path, _, anchor = unquote(link["href"]).partition("#")
-            assert not path or (folders[kind] / path).exists(), (stem, link)
+            assert path in ("", "index.html") or path.endswith(".slides.html") == (kind == "slides"), (stem, link)
             target = documents[kind, path.split(".")[0].removeprefix("index") if path else stem]
             assert not anchor or target.find(id=anchor), (stem, link)
 
 
 def test_links_to_notebooks_that_are_not_exported_are_text(tmp_path):
-    export.export("pages", NOTEBOOKS[1:2], tmp_path)
+    export.write("pages", NOTEBOOKS[1:2], tmp_path)
     page = BeautifulSoup((tmp_path / f"{NOTEBOOKS[1].stem}.html").read_text("utf-8"), "html.parser")
     local = {link["href"].split("#")[0] for link in page.find_all("a") if not link["href"].startswith("https://")}
     assert local == {"", "index.html"}
@@ -151,14 +157,11 @@ def test_links_to_notebooks_that_are_not_exported_are_text(tmp_path):
 
 
 def test_the_index_is_the_table_of_the_readme(documents):
-    rows = re.findall(
-        r"^\| \[(.+?)\]\(notebooks/(.+?)\.ipynb\) \| (.+?) \| (\d+) \|",
-        ROOT.joinpath("README.md").read_text("utf-8"),
-        re.M,
-    )
-    for kind, suffix in zip(KINDS, (".slides.html", ".html"), strict=True):
+    pattern = r"^\| \[(.+?)\]\(notebooks/(.+?)\.ipynb\) \| (.+?) \| (\d+) \|"
+    rows = re.findall(pattern, ROOT.joinpath("README.md").read_text("utf-8"), re.MULTILINE)
+    for kind, suffix, expected in (("slides", ".slides.html", rows[:1]), ("pages", ".html", rows)):
         table = documents[kind, ""].tbody
-        for row, (title, stem, question, minutes) in zip(table.find_all("tr"), rows, strict=True):
+        for row, (title, stem, question, minutes) in zip(table.find_all("tr"), expected, strict=True):
             name, asked, needed = row.find_all("td")
             assert name.a["href"] == stem + suffix
             assert name.get_text().startswith(title)
@@ -191,22 +194,24 @@ def test_pages_can_be_read_by_everyone(documents):
             assert all(th.get_text(strip=True) for th in page.find_all("th"))
 
 
-def test_a_second_export_changes_no_byte(folders):
-    path = NOTEBOOKS[0]
-    for kind, folder in folders.items():
-        files = {f.name: export._file(f, kind) for f in NOTEBOOKS}
-        again = export.slides(path, files) if kind == "slides" else None
-        if again:
-            assert (folder / files[path.name]).read_text("utf-8") == again
+@pytest.mark.skipif(bool(slides.missing()), reason=slides.missing())
+def test_pages_need_no_sideways_scrolling_on_a_phone(folders):
+    with slides.browser() as context:
+        page = context.new_page()
+        page.set_viewport_size({"width": 400, "height": 800})
+        for file in sorted(folders["pages"].iterdir()):
+            page.goto(file.as_uri())
+            assert page.evaluate("document.documentElement.scrollWidth") == 400, file.name
 
 
-def cell(text, kind="", code=False, **data):
-    made = new_code_cell(text) if code else new_markdown_cell(text)
-    if kind:
-        made.metadata["slideshow"] = {"slide_type": kind}
-    if data:
-        made.outputs = [new_output("execute_result", {"text/plain": data["out"]})]
-    return made
+def test_a_second_export_changes_no_byte(folders, tmp_path):
+    export.write("slides", NOTEBOOKS[:1], tmp_path)
+    for file in folders["slides"].iterdir():
+        assert file.read_bytes() == (tmp_path / file.name).read_bytes()
+
+
+def cell(text, kind=""):
+    return new_markdown_cell(text, metadata={"slideshow": {"slide_type": kind}} if kind else {})
 
 
 def sections(tmp_path, *cells):
@@ -220,10 +225,10 @@ def sections(tmp_path, *cells):
         fragment.append("]")
     for notes in deck.select("aside"):
         notes.replace_with(f"({notes.get_text(strip=True)})")
-    slides = deck.select_one(".slides")
+    shown = deck.select_one(".slides")
     return [
         [" ".join(slide.get_text(" ").split()) for slide in section.find_all("section", recursive=False)]
-        for section in slides.find_all("section", recursive=False)
+        for section in shown.find_all("section", recursive=False)
     ][1:]
 
 
@@ -240,19 +245,9 @@ def test_slide_types_make_sections_slides_and_fragments(tmp_path):
         cell("f", "subslide"),
         cell("g", "fragment"),
         cell("h", "subslide"),
-        cell("i", "slide"),
-    ) == [["a (note) b [ c d ] [ e ]", "f [ g ]", "h"], ["i"]]
-
-
-def test_a_cell_that_is_too_tall_shows_its_output_on_the_next_slide(tmp_path):
-    tall, short = "\n".join("x" * 20), "x"
-    assert sections(
-        tmp_path,
-        cell("a", "slide"),
-        cell(tall, "fragment", code=True, out="1\n" * 7),
-        cell("b"),
-        cell(short, "subslide", code=True, out="2"),
-    ) == [["a [ " + " ".join("x" * 20) + " ]", "1 " * 7 + "b", "x 2"]]
+        cell("i", "fragment"),
+        cell("j", "slide"),
+    ) == [["a (note) b [ c d ] [ e ]", "f [ g ]", "h [ i ]"], ["j"]]
 
 
 @pytest.mark.parametrize(
@@ -270,21 +265,21 @@ def test_a_notebook_that_makes_no_deck_is_named(tmp_path, first, message):
     path = tmp_path / "00_x.ipynb"
     nbformat.write(new_notebook(cells=[cell(first)]), path)
     with pytest.raises(ValueError, match=f"^00_x\\.ipynb: {message}$"):
-        export.export("slides", [path], tmp_path / "new")
+        export.write("slides", [path], tmp_path / "new")
     assert not (tmp_path / "new").exists()
 
 
-def main(monkeypatch, *arguments):
+def command(monkeypatch, *arguments):
     monkeypatch.setattr(sys, "argv", ["export", *map(str, arguments)])
-    export.main()
+    main()
 
 
 def test_the_command_line_writes_the_notebooks_named(monkeypatch, capsys, tmp_path):
-    main(monkeypatch, "pages", "--out", tmp_path / "a" / "b", "00", "02")
+    command(monkeypatch, "pages", "--out", tmp_path / "a" / "b", "00", "02")
     names = {path.name for path in (tmp_path / "a" / "b").iterdir()}
     assert names == {"index.html", "00_start_here.html", "02_tensor_storage_and_views.html"}
     assert capsys.readouterr().out == f"2 pages; open {tmp_path / 'a' / 'b' / 'index.html'}\n"
-    main(monkeypatch, "pages", "--out", tmp_path / "a" / "b", "01")  # what an export wrote may be written again
+    command(monkeypatch, "pages", "--out", tmp_path / "a" / "b", "01")  # what an export wrote may be written again
 
 
 @pytest.mark.parametrize(
@@ -296,7 +291,7 @@ def test_the_command_line_writes_the_notebooks_named(monkeypatch, capsys, tmp_pa
 )
 def test_bad_arguments_are_named(monkeypatch, capsys, tmp_path, arguments, message):
     with pytest.raises(SystemExit, match="2"):
-        main(monkeypatch, "--out", tmp_path / "new", *arguments)
+        command(monkeypatch, "--out", tmp_path / "new", *arguments)
     assert message in capsys.readouterr().err
     assert not (tmp_path / "new").exists()
 
@@ -306,7 +301,7 @@ def test_a_folder_with_other_things_is_left_alone(monkeypatch, capsys, tmp_path,
     (tmp_path / other).write_text("mine")
     for out in (tmp_path, tmp_path / other):
         with pytest.raises(SystemExit, match="2"):
-            main(monkeypatch, "pages", "--out", out)
+            command(monkeypatch, "pages", "--out", out)
         assert f"{out} exists and holds other things; name a new folder" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == [other]
     assert (tmp_path / other).read_text() == "mine"
@@ -314,25 +309,15 @@ def test_a_folder_with_other_things_is_left_alone(monkeypatch, capsys, tmp_path,
 
 @pytest.mark.parametrize(("kind", "absent"), [("slides", "sphinx_revealjs"), ("pages", "latex2mathml")])
 def test_a_missing_package_is_named_with_the_command_that_installs_it(monkeypatch, capsys, tmp_path, kind, absent):
-    find = export.importlib.util.find_spec
-    monkeypatch.setattr(export.importlib.util, "find_spec", lambda name: None if name == absent else find(name))
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == absent else find(name))
     with pytest.raises(SystemExit, match="2"):
-        main(monkeypatch, kind, "--out", tmp_path / "new")
+        command(monkeypatch, kind, "--out", tmp_path / "new")
     error = capsys.readouterr().err
     assert f"{absent.replace('_', '-')} not installed" in error and "-e '.[teach]'" in error
     assert not (tmp_path / "new").exists()
 
 
 def test_the_extra_has_what_the_export_needs():
-    import tomllib
-
     extras = tomllib.loads(ROOT.joinpath("pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
     assert {"sphinx-revealjs", "latex2mathml"} <= {pin.split("==")[0] for pin in extras["teach"]}
-
-
-def test_templates_belong_to_the_package():
-    assert {Path(name).suffix for name in map(str, (ROOT / "helpers" / "templates").iterdir())} == {
-        ".j2",
-        ".css",
-        ".json",
-    }

@@ -155,6 +155,24 @@ def test_free_memory_is_what_the_system_tells(system, monkeypatch):
     assert machine.free_memory("cpu") == 2**30
 
 
+def test_free_memory_is_what_a_hub_or_a_container_leaves(system, monkeypatch):
+    monkeypatch.setattr(machine.os, "sysconf", {"SC_PAGE_SIZE": 4096}.__getitem__, raising=False)
+    system("proc/meminfo", "MemAvailable:   1000 kB\n")
+    system("proc/self/statm", "9999 25 7 1 0 8 0\n")  # 25 pages of 4 KiB are in use
+    monkeypatch.setenv("MEM_LIMIT", str(700 * 1024))
+    assert machine.free_memory("cpu") == 600 * 1024
+    system("sys/fs/cgroup/memory.max", "max\n")
+    assert machine.free_memory("cpu") == 600 * 1024
+    system("sys/fs/cgroup/memory/memory.limit_in_bytes", f"{300 * 1024}\n")
+    assert machine.free_memory("cpu") == 200 * 1024
+    system("sys/fs/cgroup/memory.max", f"{99 * 1024}\n")  # less than it has: the system will take it away
+    assert machine.free_memory("cpu") == 0
+    monkeypatch.setenv("MEM_LIMIT", "2G")  # no number of bytes: not what a hub writes
+    for limit in ("memory.max", "memory/memory.limit_in_bytes"):
+        system(f"sys/fs/cgroup/{limit}", f"{2**62}\n")
+    assert machine.free_memory("cpu") == 1000 * 1024
+
+
 def test_caches_are_those_of_all_cores_together(system, monkeypatch):
     def cache(index, kind, level, size, shared):
         told = {"type": kind, "level": level, "size": size, "shared_cpu_map": shared}
@@ -191,6 +209,10 @@ def test_a_gpu_is_described_by_its_driver(monkeypatch):
 def test_float8_is_multiplied_with_scales():
     product = machine._matmul(32, torch.float8_e4m3fn, torch.device("cpu"))()
     assert product.shape == (32, 32) and product.dtype == torch.bfloat16 and product.any()
+
+
+def test_the_sizes_are_powers_of_two_and_what_lies_in_between():
+    assert list(machine.SIZES) == sorted([2**p for p in range(8, 15)] + [3 * 2**p for p in range(7, 13)])
 
 
 def test_what_a_matmul_needs():

@@ -9,6 +9,7 @@ import torch
 
 from helpers.exercises import EXERCISES, Exercise, allocated_bytes
 from helpers.selfcheck import _judge, check, compare
+from tests import answers
 
 FUNCTIONS = [name for name, exercise in EXERCISES.items() if exercise.cases]
 
@@ -35,6 +36,16 @@ def test_each_named_mistake_is_recognised(exercise, mistake):
     verdict = judged(exercise, exercise.mistakes[mistake])
     assert verdict.status == "not yet"
     assert verdict.message.endswith(mistake)
+
+
+@pytest.mark.parametrize("exercise", EXERCISES.values(), ids=lambda exercise: exercise.name)
+def test_cases_results_and_mistakes_are_those_that_are_stored(exercise):
+    stored = (answers.FOLDER / f"{exercise.name}.txt").read_text(encoding="utf-8")
+    assert answers.describe(exercise) == stored, "if they should be so, run: python -m tests.answers"
+
+
+def test_every_stored_answer_belongs_to_an_exercise():
+    assert {path.stem for path in answers.FOLDER.iterdir()} == set(EXERCISES)
 
 
 @pytest.mark.parametrize("exercise", EXERCISES.values(), ids=lambda exercise: exercise.name)
@@ -266,6 +277,12 @@ def test_an_error_without_words_is_named_and_a_long_one_cut_in_the_middle():
     assert fails(long) == f"probe(): it raised ValueError: {long[:77]} ... {long[-78:]}. Hint: Hint."
 
 
+def test_a_long_answer_is_cut_in_the_middle():
+    whole, cut = "a" * 78, "a" * 36 + "b" * 43  # and two quotation marks
+    assert check("card_in_gb", whole).message.startswith(f"expected a number, got '{whole}'. ")
+    assert check("card_in_gb", cut).message.startswith(f"expected a number, got '{cut[:36]} ... {cut[-37:]}'. ")
+
+
 def test_a_verdict_in_text_and_in_html():
     verdict = check("card_in_gb", 3.0)
     assert repr(verdict) == f"✗ card_in_gb: {verdict.message}"
@@ -320,6 +337,8 @@ def test_verdicts_escape_what_a_learner_wrote():
         (1.0000000001, 1.0, "", "You predicted 1.0000000001; it is 1: ratio 1."),
         (1 / 3, 0.25, "", "You predicted 0.333333; it is 0.25: ratio 1.333."),
         (2e9, 2e9, "B", "You predicted 2 GB: exactly right."),
+        (1.00000001e9, 1e9, "B", "You predicted 1.00000001 GB; it is 1 GB: ratio 1."),
+        (1.000000001e9, 1e9, "B", "You predicted 1 GB; it is 1 GB: ratio 1."),
         ("View", "view", "", "You predicted 'View'; it is 'view': as predicted."),
         ("view", "view", "", "You predicted 'view'; it is 'view': as predicted."),
         ("copy", "view", "", "You predicted 'copy'; it is 'view': not as predicted."),
@@ -343,6 +362,12 @@ def test_compare_hides_the_value_until_there_is_a_guess():
 X = torch.arange(12.0).view(3, 4)  # 48 byte
 
 
+def clones_one_after_the_other(x):
+    for _ in range(10):
+        x.clone()
+    return x
+
+
 @pytest.mark.parametrize(
     ("function", "nbytes"),
     [
@@ -359,7 +384,8 @@ X = torch.arange(12.0).view(3, 4)  # 48 byte
         (lambda x: (x[0].clone(), x[0].clone()), 32),
         (lambda x: torch.tensor(x.tolist()), 48),
         (lambda x: torch.from_numpy(x.numpy().copy()), 48),
-        (lambda x: [x.clone() for _ in range(10)][-1], 480),  # freed at once, counted all the same
+        (lambda x: [x.clone() for _ in range(10)][-1], 480),
+        (clones_one_after_the_other, 480),  # freed at once, counted all the same
         (lambda x: torch.empty(0), 0),
     ],
 )

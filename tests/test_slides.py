@@ -84,9 +84,9 @@ def context():
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_no_slide_is_larger_than_the_screen(path, context, tmp_path):
-    deck = tmp_path / f"{path.stem}.html"
-    deck.write_text(export.slides(path), encoding="utf-8")
-    measured = slides.measure(context, deck)
+    file = tmp_path / f"{path.stem}.html"
+    file.write_text(slides.deck(path), encoding="utf-8")
+    measured = slides.measure(context, file)
     assert len(measured) > len(sections([(cell, export.slide_type(cell)) for cell in read(path).cells]))
     too_large = [str(slide) for slide in measured if not slide.fits]
     assert not too_large, "\n".join(too_large)
@@ -95,7 +95,7 @@ def test_no_slide_is_larger_than_the_screen(path, context, tmp_path):
 def deck(tmp_path, body):
     """A deck with that body in place of a notebook's."""
     path = tmp_path / "deck.html"
-    text = export.slides(NOTEBOOKS[0])
+    text = slides.deck(NOTEBOOKS[0])
     start, end = text.index("<section>"), text.rindex("</section>") + len("</section>")
     path.write_text(f"{text[:start]}<section>{body}</section>{text[end:]}", encoding="utf-8")
     return path
@@ -128,9 +128,41 @@ def test_what_is_too_large_is_measured(tmp_path, context, body, unfolded, down, 
     assert right is None or slide.right >= min(right, 300)
 
 
+def code(lines, output, text="y"):
+    inside = f"<div style='height: {output}px'>{text}</div>"
+    return f"<div class='code'><pre>{'x<br>' * lines}</pre></div><div class='outputs'>{inside}</div>"
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (code(10, 400), [["x", "y"]]),
+        (code(20, 400) + "<p>z</p>", [["x"], ["y", "z"]]),
+        ("<p>a</p><div class='fragment'>" + code(20, 400) + "<p>z</p></div>", [["a", "[x]"], ["y", "z"]]),
+        (code(20, 400) + "<div class='fragment'><p>z</p></div>", [["x"], ["y", "[z]"]]),
+        (code(3, 200) + code(3, 200, "z") + code(3, 200, "w"), [["x", "y", "x", "z", "x"], ["w"]]),
+        (code(20, 400) + code(3, 300, "z"), [["x"], ["y", "x"], ["z"]]),
+        (code(20, 90) + "<p style='height: 90px'>z</p>" * 2, [["x", "y", "z", "z"]]),  # no picture, so left as it is
+        ("<p style='height: 800px'>a</p>" + code(1, 400), [["a", "x", "y"]]),
+    ],
+)
+def test_what_does_not_fit_goes_on_from_a_picture_below(tmp_path, context, body, expected):
+    page = context.new_page()
+    page.goto(deck(tmp_path, f"<section>{body}<aside class='notes'>n</aside></section>").as_uri())
+    page.wait_for_function("window.Reveal && Reveal.isReady()")
+    found = page.evaluate("""[...document.querySelectorAll('.slides > section:first-child > section')].map(slide =>
+      [...slide.querySelectorAll('p, pre, .outputs > div')].map(part => {
+        const text = part.textContent[0];
+        return part.closest('.fragment') ? `[${text}]` : text;
+      }))""")
+    assert found == expected
+    assert page.evaluate("document.querySelectorAll('.slides > section:first-child .notes').length") == len(expected)
+    page.close()
+
+
 def test_a_deck_opens_without_a_request_and_shows_notes_to_the_speaker(tmp_path, context):
     path = tmp_path / "deck.html"
-    path.write_text(export.slides(NOTEBOOKS[0]), encoding="utf-8")
+    path.write_text(slides.deck(NOTEBOOKS[0]), encoding="utf-8")
     asked = []
     context.on("request", lambda request: asked.append(request.url))
     page = context.new_page()

@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from helpers import timing
 from helpers.timing import Timing, measure
 
 
@@ -43,6 +44,36 @@ def test_a_call_longer_than_the_budget_runs_twice():
     found = measure(clock.work, clock=clock, seconds=1)
     assert (clock.calls, found.runs, found.median) == (2, 1, 7.0)
     assert found.noisy  # one sample has no spread to trust
+
+
+def test_a_call_as_long_as_the_budget_runs_twice():
+    clock = Clock(1.0)
+    assert measure(clock.work, clock=clock, seconds=1) == Timing(1.0, 1.0, 1.0, 1, 0.0, 1, torch.get_num_threads())
+    assert clock.calls == 2
+
+
+def test_a_cold_call_longer_than_the_budget_runs_five_times():
+    clock = Clock(9.0, 8.0, 7.0)
+    found = measure(clock.work, clock=clock, seconds=1, cold=True)
+    assert (clock.calls, found.runs, found.median) == (5, 3, 7.0)
+
+
+def test_there_is_an_end_to_short_cold_calls(monkeypatch):
+    monkeypatch.setattr(timing, "_FLUSH", 8)
+    monkeypatch.setattr(timing, "_PATIENCE", 50)
+    clock = Clock(1e-6)
+    assert measure(clock.work, clock=clock, seconds=1, cold=True).runs == 50
+
+
+def test_the_fastest_sample_is_a_timing_of_its_own():
+    assert Timing(2.0, 1.0, 3.0, 9, 0.5, 100, 2).fastest == Timing(1.0, 1.0, 1.0, 1, 0.0, 100, 2)
+
+
+@pytest.mark.parametrize(
+    ("runs", "spread", "noisy"), [(2, 0.0, True), (3, 0.0, False), (3, 0.1, False), (3, 0.11, True)]
+)
+def test_a_timing_is_noisy_from(runs, spread, noisy):
+    assert Timing(1.0, 1.0, 1.0, runs, spread).noisy is noisy
 
 
 @pytest.mark.parametrize("seconds", [0.5, 1, 4])
@@ -119,6 +150,15 @@ def test_the_caches_are_written_over_before_each_cold_call_and_outside_its_time(
     assert found.median < 1e-3  # writing 256 MiB takes longer
 
 
+def test_the_caches_of_an_accelerator_are_written_over_too(monkeypatch):
+    monkeypatch.setattr(torch.accelerator, "is_available", lambda: True)
+    monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda: torch.device("meta"))
+    clock = Clock(1.0)
+    with Events() as events:
+        assert measure(clock.work, clock=clock, cold=True, seconds=1).runs == 3
+    assert len(events.seen) == 2 * 3
+
+
 @pytest.mark.parametrize("cold", [False, True])
 @pytest.mark.parametrize("threads", [1, 2])
 def test_threads_are_what_was_asked_for_and_afterwards_as_before(cold, threads):
@@ -134,20 +174,27 @@ def test_threads_are_torchs_own_unless_asked():
 
 @pytest.mark.parametrize("cold", [False, True])
 def test_a_clock_that_stands_still_gives_no_timing(cold):
-    with pytest.raises(ValueError, match=r"the clock stood still over \d+ calls: give fn more work"):
+    with pytest.raises(ValueError, match=r"the clock stood still over 10000 calls: give fn more work, or"):
         measure(lambda: None, clock=lambda: 1.0, cold=cold)
 
 
 def test_a_call_that_takes_no_time_gives_no_timing():
     clock = Clock(1.0, 0.0)
-    with pytest.raises(ValueError, match="the clock saw a call take no time"):
+    with pytest.raises(
+        ValueError, match=r"^the clock saw a call take no time: give fn more work, or measure it without cold=True$"
+    ):
         measure(clock.work, clock=clock, cold=True, seconds=2)
 
 
 @pytest.mark.parametrize("seconds", [0, -1, math.nan])
 def test_a_budget_is_positive(seconds):
-    with pytest.raises(ValueError, match="a measurement needs time and a thread"):
-        measure(lambda: None, seconds=seconds)
+    with pytest.raises(ValueError, match=rf"needs time and a thread, got seconds={seconds} and threads=1"):
+        measure(lambda: None, seconds=seconds, threads=1)
+
+
+def test_threads_are_positive():
+    with pytest.raises(ValueError, match=r"needs time and a thread, got seconds=1 and threads=0"):
+        measure(lambda: None, seconds=1, threads=0)
 
 
 @pytest.mark.parametrize("cold", [False, True])
@@ -165,14 +212,16 @@ def test_a_rate_needs_a_time():
 
 
 @pytest.mark.parametrize(
-    ("timing", "text"),
+    ("found", "text"),
     [
         (Timing(2e-3, 1e-3, 3e-3, 9, 0.01, 100, 2), "2 ms (from 1 ms to 3 ms; 9 runs of 100 calls, 2 threads)"),
+        (Timing(2e-3, 1e-3, 3e-3, 9, calls=2), "2 ms (from 1 ms to 3 ms; 9 runs of 2 calls, 1 thread)"),
+        (Timing(2e-3, 1e-3, 3e-3, 9), "2 ms (from 1 ms to 3 ms; 9 runs, 1 thread)"),
         (Timing(2.0, 2.0, 2.0, 1, 0.0, 1, 1), "2 s (from 2 s to 2 s; 1 run, 1 thread, noisy)"),
     ],
 )
-def test_a_timing_reads_as_a_sentence(timing, text):
-    assert repr(timing) == text
+def test_a_timing_reads_as_a_sentence(found, text):
+    assert repr(found) == text
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")

@@ -11,11 +11,13 @@ from matplotlib.figure import Figure
 
 from helpers import draw
 
-# Where the focus is must be seen, also on a slider, which has no sign of it; a problem in a colour for either theme.
+# Where the focus is must be seen, also on a slider, which has no sign of it. In the dark theme a drop-down list has its
+# arrow in black, and a problem needs a lighter colour.
 _CSS = (
     ".course-view :is(button, input, select, .noUi-handle, .widget-readout):focus-visible "
     "{outline: 3px solid var(--jp-brand-color1, #0072B2) !important; outline-offset: 1px}"
     f".course-problem {{color: {draw.INKS[draw.VERMILLION]}}}"
+    "[data-jp-theme-light=false] .course-view select {appearance: auto; background-image: none !important}"
     f"[data-jp-theme-light=false] .course-problem {{color: {draw.TINTS[1]}}}"
 )
 HINT = "drag it, or use the arrow keys"  # a slider without one says "null"
