@@ -1,17 +1,18 @@
 """Where the time of the test command goes: `python -m tests.bench_suite [NN ...]`.
 
 Each notebook on a fresh kernel, as nbval runs it: the start of the kernel, the imports (the first code cell), all other
-cells, and the three longest of them. Without numbers also the tests, by file, one after the other. Seconds of the
-clock, and in brackets of the processors, which say more on a busy machine.
+cells, and the three longest of them. Without numbers also what a view takes to follow a control, and the tests by file,
+one after the other. Seconds of the clock, and in brackets of the processors, which say more on a busy machine.
 """
 
 import argparse
 import os
+import statistics
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import redirect_stdout
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ import psutil
 import pytest
 from nbclient import NotebookClient
 
-from helpers import units
+from helpers import explore, units
 from tests.course import NOTEBOOKS, ROOT, TIMEOUT, read
 
 
@@ -109,6 +110,32 @@ def tests() -> units.Table:
     return units.table(["file", "seconds"], [*rows, ("collecting and reporting", rest), ("all", total), *failed])
 
 
+def views() -> units.Table:
+    """A row per view: the median over many moves of a control, with words and picture made anew at each."""
+    bits, cells, roof, budget = (
+        explore.float_bits(),
+        explore.strides(),
+        explore.roofline(),
+        explore.transformer_budget(),
+    )
+    examples, watch, rows = list(cells.PRESETS), Stopwatch(psutil.Process()), []
+    moves: dict[str, Callable[[int], None]] = {
+        "float_bits": lambda turn: setattr(bits.bits[turn % 16], "value", not bits.bits[turn % 16].value),
+        "strides": lambda turn: setattr(cells.preset, "value", examples[turn % len(examples)]),
+        "roofline": lambda turn: setattr(roof.batch, "value", 2 ** (turn % 16)),
+        "transformer_budget": lambda turn: setattr(budget.tokens, "value", 2 ** (8 + turn % 8)),
+    }
+    for name, move in moves.items():
+        spent = []
+        for turn in range(1, 42):
+            watch.look()
+            move(turn)
+            spent.append(watch.look())
+        clock, processors = (statistics.median(x) for x in zip(*map(astuple, spent), strict=True))
+        rows.append((name, f"{clock:.3f} ({processors:.3f})"))
+    return units.table(["view", "a move"], rows)
+
+
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench_suite", description=__doc__)
@@ -118,7 +145,7 @@ def main() -> None:
     numbers = parser.parse_args().numbers
     print(notebooks([path for path in NOTEBOOKS if not numbers or path.name[:2] in numbers]))
     if not numbers:
-        print(tests())
+        print(views(), tests(), sep="\n\n")
 
 
 if __name__ == "__main__":

@@ -440,3 +440,24 @@ def test_a_budget_says_what_fits_and_what_bounds():
     assert "Text: 50 GB: does not fit | device: 8 GB" in draw.summary(too_large)
     hatches = [bars[0].get_hatch() for bars in too_large.axes[0].containers]
     assert len(set(hatches)) == len(hatches) == 5
+
+
+@pytest.mark.parametrize("name", ["roofline", "budget"])
+def test_drawing_on_an_old_figure_gives_the_picture_of_a_new_one(name):
+    draws = {
+        "roofline": [
+            lambda **more: draw.roofline({"H100": H100}, **more),
+            lambda **more: draw.roofline({"CPU": CPU}, OPS, "many points", **more),
+            lambda **more: draw.roofline(A100, intensities=(1, 1e4), rates=(1e10, 1e15), **more),
+        ],
+        "budget": [
+            lambda **more: draw.budget({"weights": 2e9, "KV cache": 5e9}, 8e9, (1e-3, 5e-2), "title", **more),
+            lambda **more: draw.budget({"parameters": 2e12, "gradients": 1}, 8e9, (20, 5), "other title", **more),
+            lambda **more: draw.budget({"weights": 2e3, "logits": 3e3}, 8e9, (1e-9, 5e-9), "title", **more),
+        ],
+    }[name]
+    old = draws[0]()
+    for again in (draws[1], draws[2], draws[0], draws[1]):
+        old, new = again(again=old), again()
+        assert draw.summary(old) == draw.summary(new)
+        assert draw.png(old, quick=True) == draw.png(new, quick=True)

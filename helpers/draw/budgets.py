@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, NullLocator
 
 from helpers import units
-from helpers.draw.style import BLACK, BLUE, HATCHES, INKS, SQUARE, TINTS, VERMILLION, note, page, styled
+from helpers.draw.style import BLACK, BLUE, HATCHES, INKS, SQUARE, TINTS, VERMILLION, note, page, styled, wiped
 
 _TERMS = {  # which tint and hatch a term of memory has
     "parameters": 0,
@@ -20,15 +20,21 @@ _TERMS = {  # which tint and hatch a term of memory has
 
 
 @styled
-def budget(memory: Mapping[str, float], capacity: float, times: tuple[float, float], title: str) -> Figure:
+def budget(
+    memory: Mapping[str, float],
+    capacity: float,
+    times: tuple[float, float],
+    title: str,
+    *,
+    again: Figure | None = None,
+) -> Figure:
     """What fits and what bounds: the memory by term against a device's capacity, above the two times of a step.
 
     `memory` maps the name of a term to its bytes; `times` are the seconds of the arithmetic and of the memory.
+    `again` is such a figure that nobody needs any more: to draw on it is quicker.
     """
-    # A fixed layout, since the explorer redraws at every step of a slider.
-    fig = page(3.2, layout="none")
-    top, bottom = fig.subplots(2, 1, height_ratios=(1, 1.25))
-    fig.subplots_adjust(left=0.125, right=0.975, top=0.92, bottom=0.19, hspace=0.5)
+    fig = wiped(again) if again else _empty()
+    top, bottom = fig.axes
     top.set_title(title)
     total, left, far = sum(memory.values()), 0.0, 1.3 * max(*memory.values(), sum(memory.values()), capacity)
     for name, size in memory.items():
@@ -57,7 +63,14 @@ def budget(memory: Mapping[str, float], capacity: float, times: tuple[float, flo
     bottom.xaxis.set_minor_locator(NullLocator())  # half of the time to draw went into minor ticks
     for ax in (top, bottom):
         ax.grid(axis="y", visible=False)
-        for axis in (ax.xaxis, ax.yaxis):
-            axis.set_label_coords(0, 0)  # there is no label, whose place each drawing would look for
     fig.legend(*top.get_legend_handles_labels(), loc="lower center", ncols=6, fontsize=8)
+    return fig
+
+
+def _empty() -> Figure:
+    fig = page(3.2, layout="none")  # a fixed layout, since the explorer redraws at every step of a slider
+    axes = fig.subplots(2, 1, height_ratios=(1, 1.25))
+    fig.subplots_adjust(left=0.125, right=0.975, top=0.92, bottom=0.19, hspace=0.5)
+    for axis in (axis for ax in axes for axis in (ax.xaxis, ax.yaxis)):
+        axis.set_label_coords(0, 0)  # there is no label, whose place each drawing would look for
     return fig

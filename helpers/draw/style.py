@@ -60,6 +60,16 @@ def canvas(height: float, title: str, xlabel: str = "", ylabel: str = "") -> tup
     return fig, ax
 
 
+def wiped(fig: Figure) -> Figure:
+    """The figure with nothing on its axes. They and their ticks stay, which take a quarter of the time to draw."""
+    for group in (*fig.legends, *(bars for ax in fig.axes for bars in ax.containers)):
+        group.remove()
+    for ax in fig.axes:
+        for artist in (*ax.lines, *ax.patches, *ax.collections, *ax.texts):
+            artist.remove()
+    return fig
+
+
 def note(ax: Axes, text: str, at: tuple[float, float], shift: tuple[float, float] = (5, 0), **style: Any) -> Annotation:
     """A text beside a place of the plot, shifted from it by so many points."""
     return ax.annotate(text, at, xytext=shift, textcoords="offset points", **{"va": "center"} | style)

@@ -49,7 +49,7 @@ class Budget(View):
         self.batch.description = "texts per device" if training else "texts in all"
         self.recompute.disabled = not training
         self._say(self._words())
-        figure = self._figure()
+        self._drawn = figure = self._figure(self._drawn)
         title = figure.axes[0].get_title(loc="left")
         self._show(figure, f"Bars: memory by term against a device, and the two times of a step. {title}.")
 
@@ -69,11 +69,11 @@ class Budget(View):
         spec = specs.find(self.machine.value)
         return Roofline(spec.peak("bfloat16"), spec.bandwidth)
 
-    def _figure(self) -> Figure:
+    def _figure(self, again: Figure | None = None) -> Figure:
         step, spec = self.budget, specs.find(self.machine.value)
         fits = "fits" if step.total <= spec.memory else "does not fit"
         title = f"{self.model.value}, {self.task.value}: {fits}, bound by {_BOUND[step.bound(self.roof)]}"
-        return draw.budget(step.memory, spec.memory, step.times(self.roof), title)
+        return draw.budget(step.memory, spec.memory, step.times(self.roof), title, again=again)
 
     def _words(self) -> list[str]:
         step, spec = self.budget, specs.find(self.machine.value)

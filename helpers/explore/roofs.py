@@ -79,7 +79,7 @@ class RooflineView(View):
             return
         first, verdict, *others = map(html.escape, self._verdict())
         self._say([f"<b>{verdict}</b>", first, *others])
-        figure = self._figure()
+        self._drawn = figure = self._figure(self._drawn)
         self._show(figure, f"Roofline with five ops. {figure.axes[0].get_title(loc='left')}.")
 
     def _verdict(self) -> tuple[str, str, str, str]:
@@ -100,7 +100,7 @@ class RooflineView(View):
             f"attainable {units.si(roof.attainable(found), 'FLOP/s')}, {share:.1%} of the peak",
         )
 
-    def _figure(self) -> Figure:
+    def _figure(self, again: Figure | None = None) -> Figure:
         roofs = {"now": self.roof} | ({"at the start": self._start} if self.roof != self._start else {})
         points = []
         for name, cost in _OPS.items():
@@ -114,6 +114,7 @@ class RooflineView(View):
             intensities=(0.05, 2e5),
             rates=(3e9, 1e17),
             datasheet=["at the start"],
+            again=again,
         )
 
 

@@ -32,6 +32,7 @@ class View(widgets.VBox):
         self.text = widgets.HTML()
         self.picture = widgets.HTML()  # ipywidgets has an Image, but without alt text
         self._quiet = False
+        self._drawn: Figure | None = None  # to be drawn on again
 
     def _open(self, controls: Sequence[widgets.Widget], figure: Callable[[], Figure], alt: str, css: str = "") -> None:
         """Show the controls; the figure and its alt text are for where no widget runs."""
