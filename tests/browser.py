@@ -65,17 +65,9 @@ def chromium() -> Iterator[Any]:
 @contextmanager
 def server(folder: Path) -> Iterator[str]:
     """JupyterLab with `folder` as its world, on a free port; yields the address of its page with the token."""
-    shutil.copytree(ROOT / "notebooks", folder / "course" / "notebooks")
-    homes = {
-        f"{name}_DIR": str(folder / name)
-        for name in (
-            "JUPYTER_CONFIG",
-            "JUPYTER_DATA",
-            "JUPYTER_RUNTIME",
-            "JUPYTERLAB_SETTINGS",
-            "JUPYTERLAB_WORKSPACES",
-        )
-    }
+    shutil.copytree(ROOT / "notebooks", folder / "course" / "notebooks", ignore=shutil.ignore_patterns(".*"))
+    names = ("_CONFIG", "_DATA", "_RUNTIME", "LAB_SETTINGS", "LAB_WORKSPACES")
+    homes = {f"JUPYTER{name}_DIR": str(folder / name) for name in names}
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -138,8 +130,10 @@ class Desk:
         return self.page.evaluate(script, [command, arguments])
 
     def open(self, name: str) -> None:
-        """Open a notebook with a kernel that is ready, in place of the one that is open."""
+        """Open a notebook, one of the course as it is stored, with a kernel that is ready, in place of the last one."""
         self.close()
+        if (stored := ROOT / "notebooks" / name).exists():
+            shutil.copy(stored, self.folder)
         self.opened = name
         self.do("docmanager:open", path=f"notebooks/{name}")
         self.page.evaluate("""async () => {
