@@ -22,10 +22,10 @@ CELLS = [
 ]
 
 
-@pytest.fixture
-def path(tmp_path):
+def probe(folder, sources):
+    """A notebook of these cells, the last of which raises on purpose."""
     notebook = nbformat.v4.new_notebook(
-        cells=[nbformat.v4.new_code_cell(source, id=f"c{i}") for i, source in enumerate(CELLS)]
+        cells=[nbformat.v4.new_code_cell(source, id=f"c{i}") for i, source in enumerate(sources)]
     )
     notebook.cells[-1].metadata = {
         "tags": ["raises-exception"],
@@ -33,19 +33,25 @@ def path(tmp_path):
         "slideshow": {"slide_type": "slide"},
     }
     notebook.metadata = {"language_info": {"name": "python", "version": "3.0"}, "widgets": {}}
-    nbformat.write(notebook, tmp_path / "probe.ipynb")
-    return tmp_path / "probe.ipynb"
+    nbformat.write(notebook, folder / "probe.ipynb")
+    return folder / "probe.ipynb"
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    """A notebook that was refreshed once."""
+    path = probe(tmp_path_factory.mktemp("notebooks"), CELLS)
+    refresh.refresh(path)
+    return path
 
 
 def test_a_second_refresh_changes_no_byte(path):
-    refresh.refresh(path)
     first = path.read_bytes()
     refresh.refresh(path)
     assert path.read_bytes() == first
 
 
 def test_what_is_stored(path):
-    refresh.refresh(path)
     cells = read(path).cells
     assert [cell.execution_count for cell in cells] == [1, 2, 3, 4, 5, 6, 7]
     assert [output.text for output in cells[1].outputs] == ["a\nb\n"]
@@ -60,7 +66,8 @@ def test_what_is_stored(path):
     }
 
 
-def test_a_failing_cell_leaves_the_file_alone(path):
+def test_a_failing_cell_leaves_the_file_alone(tmp_path):
+    path = probe(tmp_path, CELLS[-1:])
     notebook = read(path)
     notebook.cells[-1].metadata = {}
     nbformat.write(notebook, path)
