@@ -55,11 +55,17 @@ def processes(proc: Path = Path("/proc")) -> dict[str, dict[str, list[Memory]]]:
         try:
             kind = kind_of((folder / "cmdline").read_text(errors="replace"))
             if kind:
-                user = pwd.getpwuid(folder.stat().st_uid).pw_name
-                found[user][kind].append(of(folder))
-        except (FileNotFoundError, ProcessLookupError, KeyError):
-            continue  # it ended while we looked, or its user has no name
+                found[_name(folder.stat().st_uid)][kind].append(of(folder))
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # it ended while we looked
     return found
+
+
+def _name(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
 
 
 def table(found: dict[str, dict[str, list[Memory]]]) -> str:

@@ -131,10 +131,14 @@ class Student:
         answer.raise_for_status()
         return answer.json() if answer.content else None
 
-    def kernel(self, notebook: str) -> str:
-        """The id of a new kernel for that notebook; what ran before is stopped."""
+    def end_kernels(self) -> None:
+        """End every kernel of this student."""
         for one in self.ask("GET", "kernels"):
             self.ask("DELETE", f"kernels/{one['id']}")
+
+    def kernel(self, notebook: str) -> str:
+        """The id of a new kernel for that notebook, the only one of this student."""
+        self.end_kernels()
         body = {"path": f"notebooks/{notebook}", "name": notebook, "type": "notebook", "kernel": {"name": "python3"}}
         return self.ask("POST", "sessions", body)["kernel"]["id"]
 

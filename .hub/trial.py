@@ -1,4 +1,4 @@
-"""Try the hub of this folder, as root: `python .hub/try.py [--students N] [--notebooks NN ...] [--shots DIR] [--plain]`
+"""Try the hub, as root: `python .hub/trial.py [--students N] [--notebooks NN ...] [--shots DIR] [--plain]`.
 
 Students who are made for it, and removed again, log in, get the course and run notebooks at the same time; one of them
 tries to reach what belongs to another; an edit has to outlive a restart; what they take is printed at each step. With
@@ -67,7 +67,9 @@ def heard(ports):
             return True
 
 """
-PROMPT = ".jp-NotebookPanel:visible .jp-CodeCell .jp-InputPrompt"  # in JupyterLab
+# In JupyterLab: the prompts of the code cells, and the tab of the notebook that is shown.
+PROMPT = ".jp-NotebookPanel:visible .jp-CodeCell .jp-InputPrompt"
+TAB = ".lm-DockPanel-tabBar .lm-TabBar-tab.lm-mod-current"
 PRINT = "import time\nfor _ in range(200):\n    print('my answer is 42', flush=True)\n    time.sleep(0.1)"
 
 failed: list[str] = []
@@ -119,7 +121,8 @@ def server_of(uid: int) -> tuple[int, str]:
 
 def reach(thief: Student, victim: Student, state: Path) -> None:
     """All that TRIES says, from a notebook of the one against the other, whose kernel is printing."""
-    kernels = thief.kernel("00_start_here.ipynb"), victim.kernel("01_float_formats.ipynb")
+    kernels = thief.kernel(NOTEBOOKS[0].name), victim.kernel(NOTEBOOKS[1].name)
+    asyncio.run(victim.run(kernels[1], "1"))  # then it listens
     user = pwd.getpwnam(victim.name)
     server, address = server_of(user.pw_uid)
     names = {"home": user.pw_dir, "server": server, "address": address, "ports": listening(user.pw_uid)}
@@ -163,6 +166,7 @@ def browse(hub_url: str, students: list[Student], passwords: dict[str, str], sho
         chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=options)
         pages: dict[Student, Any] = {}
         for student in students:
+            student.end_kernels()
             page = pages[student] = chromium.new_context(viewport={"width": 1280, "height": 800}).new_page()
             page.set_default_timeout(120_000)
             page.goto(hub_url)
@@ -176,16 +180,17 @@ def browse(hub_url: str, students: list[Student], passwords: dict[str, str], sho
         for path in NOTEBOOKS[:2]:
             for page in pages.values():
                 page.locator(".jp-DirListing-item", has_text=path.name[:8]).dblclick()
-                page.wait_for_selector(f".lm-TabBar-tab.lm-mod-current:has-text('{path.name[:8]}')")
+                page.wait_for_selector(f"{TAB}:has-text('{path.name[:8]}')")
                 page.wait_for_selector(".jp-NotebookPanel:visible .jp-Notebook-ExecutionIndicator[data-status=idle]")
                 _choose(page, "Edit", "Clear Outputs of All Cells")
             for page in pages.values():  # all begin before any has finished
                 _choose(page, "Run", "Run All Cells")
+                expect(page.locator(PROMPT).last).to_have_text("[*]:")
             code = code_of(path)
             for student, page in pages.items():
                 expect(page.locator(PROMPT).last).to_have_text(f"[{len(code)}]:", timeout=1000 * PATIENCE)
                 page.keyboard.press("Control+s")
-                page.wait_for_selector(".lm-TabBar-tab.lm-mod-current:not(.jp-mod-dirty)")
+                page.wait_for_selector(f"{TAB}:not(.jp-mod-dirty)")
                 cells = student.ask("GET", f"contents/notebooks/{path.name}")["content"]["cells"]
                 outputs = [cell["outputs"] for cell in cells if cell["cell_type"] == "code"]
                 errors = ["error" in [output["output_type"] for output in one] for one in outputs]
@@ -204,7 +209,7 @@ def _choose(page: Any, *items: str) -> None:
 
 def main() -> None:
     """The command line."""
-    parser = argparse.ArgumentParser(prog="python .hub/try.py", description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(prog="python .hub/trial.py", description=__doc__.partition("\n")[0])
     parser.add_argument("--students", type=int, default=2, help="how many, at least 2 (default 2)")
     parser.add_argument("--notebooks", nargs="*", default=["00", "06"], metavar="NN", help="which to run (00 06)")
     parser.add_argument("--shots", type=Path, help="a folder for pictures of the browsers")
