@@ -42,8 +42,9 @@ c.Spawner.environment = {
 c.Spawner.args = [
     # Sockets in the student's own folder. On TCP, every user of the machine can listen to what a kernel prints.
     "--KernelManager.transport=ipc",
-    # What is forgotten ends: a kernel after an hour without work and browser, a server after an hour without a kernel.
+    # What is forgotten ends: kernels after an hour without a cell running, servers after an hour without a kernel.
     "--MappingKernelManager.cull_idle_timeout=3600",
+    "--MappingKernelManager.cull_connected=True",
     "--ServerApp.shutdown_no_activity_timeout=3600",
     "--ServerApp.terminals_enabled=False",
 ]

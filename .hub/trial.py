@@ -185,7 +185,7 @@ def browse(hub_url: str, students: list[Student], passwords: dict[str, str], sho
                 _choose(page, "Edit", "Clear Outputs of All Cells")
             for page in pages.values():  # all begin before any has finished
                 _choose(page, "Run", "Run All Cells")
-                expect(page.locator(PROMPT).last).to_have_text("[*]:", timeout=120_000)
+                expect(page.locator(PROMPT).last).to_have_text("[*]:")
             code = code_of(path)
             for student, page in pages.items():
                 expect(page.locator(PROMPT).last).to_have_text(f"[{len(code)}]:", timeout=1000 * PATIENCE)

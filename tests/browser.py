@@ -164,20 +164,11 @@ class Desk:
         self.page.get_by_role("menuitem", name="Run", exact=True).click()
         self.page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
         self.until(
-            """count => {
-                const panel = jupyterapp.shell.currentWidget, cells = [...panel.content.model.cells];
-                const failed = (cell) => !cell.getMetadata("tags")?.includes("raises-exception")
-                    && cell.type == "code" && cell.outputs.toJSON().some((output) => output.output_type == "error");
-                const ran = cells.filter((cell) => cell.type == "code" && cell.executionCount).length == count;
-                return cells.some(failed) || (ran && panel.sessionContext.session.kernel.status == "idle");
-            }""",
-            count,
-            LONGEST,
-        )
-
-    def notebook(self) -> nbformat.NotebookNode:
-        """The notebook on the page, as JupyterLab would store it."""
-        return nbformat.from_dict(self.page.evaluate("jupyterapp.shell.currentWidget.content.model.toJSON()"))
+            """count => document.querySelector(".jp-RenderedText[data-mime-type$=error]")
+            || [...document.querySelectorAll(".jp-InputPrompt")].some((prompt) => prompt.textContent == `[${count}]:`)
+            && jupyterapp.shell.currentWidget.sessionContext.session.kernel.status == "idle" """,
+            count, LONGEST,
+        )  # fmt: skip
 
     def cell(self, text: str) -> Any:
         """The code cell that holds this text."""
