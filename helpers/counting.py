@@ -23,6 +23,7 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch._C import DispatchKey
+from torch._C._dynamo.eval_frame import _FrameAction, _FrameExecStrategy, set_code_exec_strategy
 from torch._ops import HigherOrderOperator
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._pytree import tree_leaves
@@ -269,6 +270,10 @@ class _Run(Watch):
         return super().__torch_dispatch__(func, types, args, kwargs)
 
     def higher_order(self, func: HigherOrderOperator, args: tuple, kwargs: dict) -> Any:
+        if func is torch.ops.higher_order.cond:  # its eager form refuses to run under any mode
+            pred, if_true, if_false, operands = args
+            with self:
+                return (if_true if pred else if_false)(*operands)
         if DispatchKey.CompositeExplicitAutograd in func.py_kernels:  # the eager form, made of plain ops
             with self:
                 return func.py_kernels[DispatchKey.CompositeExplicitAutograd](*args, **kwargs)
@@ -378,6 +383,10 @@ class _Run(Watch):
             _merged(rows, lambda row: (row.op, row.shapes, row.dtype, row.counted)),
             dict(+uncounted),
         )
+
+
+# torch.cond and its like call the compiler even in eager mode: it is to leave the count alone, and all that runs in it.
+set_code_exec_strategy(_Run.__torch_dispatch__.__code__, _FrameExecStrategy(_FrameAction.SKIP, _FrameAction.SKIP))
 
 
 def _scattered(op: Op, named: dict[str, Any]) -> int | None:

@@ -552,6 +552,7 @@ def test_two_views_of_one_storage_in_one_op() -> None:
     assert moved(lambda: x[::2] * x[1::2]) == (10 + 5, 15)
     # The same shapes again, sharing in another way: not the same call.
     assert moved(lambda: (x[:8] + x[2:], x[:8] + x[:8], x[:8] + randn(8)))[0] == (10 + 8) + (8 + 8) + (8 + 16 + 8)
+    assert moved(lambda: (x[:1].expand(8) + 0, x[:8] + 0))[0] == (1 + 8) + (8 + 8)  # the same shapes, other strides
     a, b = randn(6, 8).chunk(2, dim=1)
     assert moved(torch.add, a, b) == (48 + 24, 72)
     big = torch.empty(2048, 3 * 12288, device="meta")
@@ -590,6 +591,9 @@ def test_far_apart_regions_are_exact_up_to_a_span_and_bounded_beyond(far: int, d
     x = torch.empty(2**25, device="meta")
     views = [x[8:12], x[9:13], x[8 + far : 10 + far]]
     assert moved(torch.cat, views) == (distinct + 10, distinct + 10)
+    # A dimension of size 1 reaches nothing, whatever its step: these are pairs of numbers at even places.
+    rows = [x.as_strided((1, 2), (3, 1), 8), x[None, 8:10], x[None, 8 + 2**24 : 10 + 2**24]]
+    assert moved(torch.cat, rows) == (4 + 6, 4 + 6)
     # The bound is never more than the span itself.
     long = [x[8 : 8 + far], x[9 : 12 + far]]
     assert moved(torch.cat, long)[0] == far + 4 + (2 * far + 3)
@@ -634,6 +638,10 @@ def test_indexed_reads_and_writes_of_one_tensor_add_up() -> None:
     part = randn(6, 4)[:3]  # all of it at once: the same bytes twice
     every = torch.tensor([0, 1, 2])
     assert moved(lambda: (part[every], part[every]))[1] == 12 + words + 24
+    nothing, flag = torch.empty(0, dtype=torch.long), torch.ones(1, dtype=torch.bool)
+    assert count(lambda: flag[nothing]).bytes_eager == 0
+    # Not in place, all of it is read and written.
+    assert moved(lambda: table.index_copy(0, index[:2], rows))[0] == 4000 + 4 + 8 + 4000
     # To add to what is there, it must be read.
     assert moved(lambda: table.index_put_((index[:2],), rows))[0] == 8 + 4 + 8
     assert moved(lambda: table.index_put_((index[:2],), rows, accumulate=True))[0] == 8 + 4 + 8 + 8
@@ -697,6 +705,7 @@ def test_cyclic_garbage_that_has_grown_old_does_not_remain() -> None:
     def cycle() -> Tensor:
         box: list = [x.exp()]
         box.append(box)
+        gc.collect(1)
         gc.collect()
         gc.collect()  # now it is in the oldest generation
         return x + 1
@@ -714,6 +723,9 @@ def test_calls_that_differ_in_an_argument_are_not_taken_for_each_other() -> None
         lambda: torch.add(x, x, alpha=0.7),
         lambda: torch.add(x, x, alpha=1.0),
     ]
+    image = randn(1, 1, 5, 5)
+    calls += [lambda: x.clamp(None, 0.9)]
+    calls += [lambda kernel=kernel: F.avg_pool2d(image, kernel, 1, kernel // 2) for kernel in (1, 3, 5)]
     powers = (0.7, 0.0, 0.5, 1.0, 2.0, 3.0, -0.5, -1.0, -2.0, math.inf, -math.inf)
     calls += [lambda power=power: torch.linalg.vector_norm(x, power) for power in powers]
     calls += [lambda power=power: x**power for power in powers]
@@ -821,6 +833,22 @@ def test_the_record_of_storages_stays_small() -> None:
     assert len(runs[0].memo) < 10  # a factor that changes every time is one entry
 
 
+def test_what_is_alive_or_was_read_counts_however_many_storages_there_are() -> None:
+    x = randn(10)
+    assert moved(lambda: [x + i for i in range(2500)])[1] == 10 + 2500 * 10
+    made = lambda i: torch.frombuffer(bytearray(40), dtype=torch.float32).sum().item()  # noqa: E731
+    assert moved(lambda: [made(i) for i in range(2500)] and None)[1] == 2500 * 10
+
+
+def test_a_storage_counts_when_its_id_has_been_used_again() -> None:
+    from helpers import counting
+
+    run, old, new = counting._Run(counting.Rules(False, {})), randn(10), randn(20)
+    run.find(7, old.untyped_storage(), False).reads.add(counting._place(old))
+    run.find(7, new.untyped_storage(), False).reads.add(counting._place(new))
+    assert run.cost().bytes_ideal == (10 + 20) * ITEM
+
+
 def test_exceptions_come_through_and_leave_no_mode_behind() -> None:
     class Mine(Exception):
         pass
@@ -912,7 +940,13 @@ def test_sparse_tensors_are_listed_not_counted() -> None:
     assert cost.uncounted["abs"] == 2
     assert cost.uncounted.keys() == {"_sparse_addmm", "abs"}
     assert repr(cost).endswith("\nnot counted: _sparse_addmm × 1, abs × 2")
-    assert [row.counted for row in cost.ops if row.op == "abs"] == [False]
+    assert [row for row in cost.ops if row.op == "abs"] == [OpCost("abs", (), "", 2, 0, 0, False)]
+
+
+@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta")
+def test_a_tensor_without_strides_is_listed_too() -> None:
+    x, y = torch.eye(4).to_sparse_csr(), randn(4)
+    assert count(lambda: x @ y).uncounted == {"mv": 1}
 
 
 def test_higher_order_ops_run_and_are_counted_where_they_are_made_of_plain_ops() -> None:
@@ -937,6 +971,37 @@ def test_higher_order_ops_run_and_are_counted_where_they_are_made_of_plain_ops()
         torch.testing.assert_close(kept[0], x.exp().exp() * 3)
         assert cost.uncounted == ({"course_listed": 1} if name == "course_listed" else {})
         assert by_op(cost) == ({"course_listed": 0} if name == "course_listed" else {"exp": 10, "mul": 5})
+
+
+@pytest.mark.parametrize("chosen", [True, False])
+def test_of_a_condition_the_branch_that_is_taken_is_counted(chosen: bool) -> None:
+    x, kept = randn(3, 3), []
+
+    def either() -> None:
+        kept.append(torch.cond(torch.tensor(chosen), lambda t: t @ t, lambda t: t.exp() + 1, (x,)))
+
+    cost = by_op(count(either))
+    assert cost.pop("_local_scalar_dense") == 0  # the condition is read
+    assert cost == ({"mm": 2 * 27} if chosen else {"exp": 9, "add": 9})
+    torch.testing.assert_close(kept[0], x @ x if chosen else x.exp() + 1)
+
+
+def test_the_gradient_of_a_condition_is_counted_with_the_forward_that_it_runs_again() -> None:
+    x = randn(3, 4, grad=True)
+    cost = count(
+        lambda: torch.cond(torch.tensor(True), lambda t: (t.sin(),), lambda t: (-t,), (x,))[0].sum().backward()
+    )
+    assert torch.equal(x.grad, x.cos())
+    assert by_op(cost)["sin"] == 2 * 12 and by_op(cost)["cos"] == 12
+    assert not cost.uncounted and "neg" not in by_op(cost)
+
+
+def test_a_loop_of_pytorch_is_counted_pass_by_pass() -> None:
+    from torch._higher_order_ops.while_loop import while_loop
+
+    x = randn(3, 3)
+    cost = count(lambda: while_loop(lambda i, y: i < 4, lambda i, y: (i + 1, y @ x), (torch.tensor(0), x)))
+    assert by_op(cost)["mm"] == 4 * 2 * 27
 
 
 def test_an_op_of_your_own_is_listed_until_its_formula_is_registered() -> None:
@@ -988,7 +1053,7 @@ def test_bad_questions() -> None:
         count(x @ x)
     with pytest.raises(ValueError, match="prices names 'tan_h', which is no op"):
         count(torch.tanh, x, prices={"tan_h": 12})
-    for price in ("12", -1, math.nan, True):
+    for price in ("12", -1, math.nan, math.inf, True):
         with pytest.raises(ValueError, match="the price of 'tanh' is a number of FLOPs per element"):
             count(torch.tanh, x, prices={"tanh": price})
 
@@ -1047,6 +1112,7 @@ not counted: sort × 1"""
     assert html.endswith("<p>at least 1.09 kFLOP<br>op by op 2.05 kB, 0.531 FLOP/B<br>ideally 1.02 kB, 1.06 FLOP/B"
                          "<br>not counted: sort × 1</p>")  # fmt: skip
     assert repr(Cost()).startswith("0 FLOP")
+    assert Cost()._repr_html_() == "<p>0 FLOP<br>op by op 0 B, nan FLOP/B<br>ideally 0 B, nan FLOP/B</p>"
 
 
 def rows_of_table(cost: Cost) -> list[str]:
