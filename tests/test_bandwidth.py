@@ -88,6 +88,7 @@ def test_memory_is_bounded_by_what_is_free(monkeypatch):
     monkeypatch.setattr(machine, "free_memory", lambda where: 2**26)
     with pytest.raises(ValueError, match="64 MiB is more than half of the 64 MiB that are free on cpu"):
         machine.bandwidth(2**26, "cpu")
+    assert machine.bandwidth(2**25, "cpu", seconds=0.01).nbytes == 2**25
     assert machine.bandwidth(where="cpu", seconds=0.01).nbytes == 2**24
     assert max(one.nbytes for one in machine.sweep("cpu", seconds=0.01, rounds=1)) == 2**24
     monkeypatch.setattr(machine, "free_memory", lambda where: 0)
@@ -129,6 +130,10 @@ def test_each_op_is_run_on_sets_of_inputs_that_take_turns(monkeypatch):
     large, small = machine.runs([work("a", 1.0, 2000), work("b", 2.0, 1)], "cpu", seconds=20)
     assert made == ["a"] * 2 + ["b"] * 4
     assert (large.median, large.runs, small.median, small.runs) == (1.0, 11, 2.0, 6)
+    monkeypatch.setattr(machine, "caches", lambda where: {})  # not told: 64 MiB are a guess
+    monkeypatch.setattr(machine, "free_memory", lambda where: 2**30)
+    machine.runs([work("c", 1.0, 2**28), work("d", 1.0, 2**28 - 1), work("e", 1.0, 2**26)], "cpu", seconds=0)
+    assert "".join(made[6:]) == "cddeeee"
     monkeypatch.setattr(machine, "free_memory", lambda where: 2000)
     with pytest.raises(ValueError, match=r"c takes 1\.46 KiB, too much for 1\.95 KiB of free memory"):
         machine.runs([work("c", 1.0, 1500)], "cpu")
