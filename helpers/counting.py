@@ -121,7 +121,7 @@ class Cost:
 
     def _sentences(self) -> list[str]:
         names = [f"{op} × {times}" for op, times in self.uncounted.items()]
-        names = names if len(names) <= _SHOWN else [*names[:_SHOWN], f"{len(names) - _SHOWN} more ops"]
+        names = names if len(names) <= _SHOWN + 1 else [*names[:_SHOWN], f"{len(names) - _SHOWN} more ops"]
         return [
             f"{'at least ' if names else ''}{units.si(self.flops, 'FLOP')}",
             f"op by op {units.si(self.bytes_eager, 'B')}, {units.si(self.intensity_eager, 'FLOP/B')}",
@@ -205,12 +205,12 @@ class _Storage:
         # PyTorch keeps the Python object of a storage for as long as the storage lives, so a weak reference tells
         # whether it is gone, and whether an id belongs to it or to a later storage at the same address.
         self.ref, self.produced, self.nbytes = weakref.ref(storage), produced, storage.nbytes()
-        self.reads: set[Place] = set()
+        self.reads: set[Place] = set()  # of what comes from outside: nothing is noted of what the run produced
         self.writes: set[Place] = set()
         self.read_some = self.wrote_some = 0
 
     def ideal(self) -> int:
-        read = 0 if self.produced else min(_bytes(self.reads) + self.read_some, self.nbytes)
+        read = min(_bytes(self.reads) + self.read_some, self.nbytes)
         remains = 0 if self.ref() is None else min(_bytes(self.writes) + self.wrote_some, self.nbytes)
         return read + remains
 

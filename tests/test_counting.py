@@ -591,9 +591,10 @@ def test_far_apart_regions_are_exact_up_to_a_span_and_bounded_beyond(far: int, d
     x = torch.empty(2**25, device="meta")
     views = [x[8:12], x[9:13], x[8 + far : 10 + far]]
     assert moved(torch.cat, views) == (distinct + 10, distinct + 10)
-    # A dimension of size 1 reaches nothing, whatever its step: these are pairs of numbers at even places.
-    rows = [x.as_strided((1, 2), (3, 1), 8), x[None, 8:10], x[None, 8 + 2**24 : 10 + 2**24]]
-    assert moved(torch.cat, rows) == (4 + 6, 4 + 6)
+    # Four numbers at a time reach four times as far, wherever they start. A dimension of size 1 adds no place.
+    x = torch.empty(2**26, device="meta")
+    rows = [x.as_strided((1, 4), (5, 1), 9), x[None, 9:13], x[None, 9 + 3 * 2**24 : 13 + 3 * 2**24]]
+    assert moved(torch.cat, rows) == (8 + 12, 8 + 12)
     # The bound is never more than the span itself.
     long = [x[8 : 8 + far], x[9 : 12 + far]]
     assert moved(torch.cat, long)[0] == far + 4 + (2 * far + 3)
@@ -695,6 +696,20 @@ def test_cyclic_garbage_does_not_remain() -> None:
     gc.disable()
     try:
         assert moved(cycle)[1] == 200
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize("returned", [0, 10])
+def test_cyclic_garbage_does_not_remain_where_nothing_comes_from_outside(returned: int) -> None:
+    def cycle() -> Tensor | None:
+        box: list = [torch.ones(100)]
+        box.append(box)
+        return torch.ones(returned) if returned else None
+
+    gc.disable()
+    try:
+        assert moved(cycle)[1] == returned
     finally:
         gc.enable()
 
@@ -847,6 +862,15 @@ def test_a_storage_counts_when_its_id_has_been_used_again() -> None:
     run.find(7, old.untyped_storage(), False).reads.add(counting._place(old))
     run.find(7, new.untyped_storage(), False).reads.add(counting._place(new))
     assert run.cost().bytes_ideal == (10 + 20) * ITEM
+
+
+def test_what_was_made_and_is_gone_is_forgotten_after_a_while() -> None:
+    from helpers import counting
+
+    run = counting._Run(counting.Rules(False, {}))
+    for key in range(3000):
+        run.find(key, torch.ones(1).untyped_storage(), True)
+        assert len(run.storages) < 1100
 
 
 def test_exceptions_come_through_and_leave_no_mode_behind() -> None:
@@ -1063,12 +1087,13 @@ def test_costs_add() -> None:
     one, two, three = count(torch.matmul, a, a), count(torch.sort, b), count(torch.exp, a)
     both = one + two
     assert (both.flops, both.bytes_eager) == (one.flops, one.bytes_eager + two.bytes_eager)
-    assert both.uncounted == {"sort": 1}
+    assert both.uncounted == (two + one).uncounted == {"sort": 1}
     assert ((one + three).flops, (one + three).bytes_ideal) == (128 + 16, 4 * (32 + 32))
     assert sum([one, one]) == one + one
     assert [(row.op, row.calls, row.flops) for row in (one + one).ops] == [("mm", 2, 256)]
-    with pytest.raises(TypeError):
-        one + 1
+    for wrong in (lambda: one + 1, lambda: 1 + one):
+        with pytest.raises(TypeError):
+            wrong()
 
 
 def test_rows_keep_op_shapes_and_dtype() -> None:
@@ -1133,6 +1158,17 @@ def test_a_table_has_at_most_thirteen_rows_and_a_total(ops: int, last: str) -> N
     found = rows_of_table(Cost(0, 0, 0, rows))
     assert len(found) == min(ops, 13) + 1
     assert found[-2:] == [last, "total"]
+    if "more" in last:
+        flops = sum(100 - i for i in range(12, ops))
+        assert f"{last}  {ops - 12:<5}  {flops} FLOP" in repr(Cost(0, 0, 0, rows))
+
+
+@pytest.mark.parametrize(
+    ("ops", "named", "end"), [(12, 12, "op11 × 1"), (13, 13, "op12 × 1"), (14, 12, "op11 × 1, 2 more ops")]
+)
+def test_at_most_thirteen_uncounted_ops_are_named(ops: int, named: int, end: str) -> None:
+    text = repr(Cost(uncounted={f"op{i:02}": 1 for i in range(ops)}))
+    assert text.endswith(end) and text.count("×") == named
 
 
 def test_a_long_table_is_cut_and_deterministic() -> None:
