@@ -83,6 +83,13 @@ def test_inputs_are_written_and_the_op_is_that_of_the_name(work):
         torch.testing.assert_close(run(), expected.get(work.name, lambda: first @ rest[0])())
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
+def test_an_op_runs_in_the_dtype_and_on_the_device_that_were_asked_for(dtype):
+    for work in workloads(dtype, rows=64, sizes=(16,)):
+        for out in torch.utils._pytree.tree_leaves(work.make("meta")()):
+            assert (out.dtype, out.device.type) == (dtype, "meta")
+
+
 def test_gelu_is_gelu():
     x = torch.linspace(-4, 4, 101)
     torch.testing.assert_close(gelu(x), torch.nn.functional.gelu(x, approximate="tanh"))
