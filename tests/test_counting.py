@@ -584,6 +584,9 @@ def test_progressions_that_meet_again_count_once() -> None:
     x = randn(20)
     # 0 2 5 7 and the same from 7 on: 7 comes up twice, though each step is longer than the one before.
     assert moved(lambda: x.as_strided((2, 2, 2), (2, 5, 7)) + 0) == (7 + 8, 15)
+    # Bytes 0–3, 6–9, 12–15 and the same from 15 on, which comes up twice.
+    places = torch.zeros(31, dtype=torch.uint8).as_strided((2, 3, 4), (15, 6, 1))
+    assert count(lambda: places + 0).bytes_eager == 23 + 24
 
 
 @pytest.mark.parametrize(("far", "distinct"), [(2**24 - 2, 5 + 2), (2**24 - 1, 4 + 4 + 2)])
@@ -595,6 +598,8 @@ def test_far_apart_regions_are_exact_up_to_a_span_and_bounded_beyond(far: int, d
     x = torch.empty(2**26, device="meta")
     rows = [x.as_strided((1, 4), (5, 1), 9), x[None, 9:13], x[None, 9 + 3 * 2**24 : 13 + 3 * 2**24]]
     assert moved(torch.cat, rows) == (8 + 12, 8 + 12)
+    # Beyond, the number that both have counts twice.
+    assert moved(torch.cat, [x[:: 2**25], x[:2]]) == (4 + 4, 4 + 4)
     # The bound is never more than the span itself.
     long = [x[8 : 8 + far], x[9 : 12 + far]]
     assert moved(torch.cat, long)[0] == far + 4 + (2 * far + 3)
@@ -714,15 +719,16 @@ def test_cyclic_garbage_does_not_remain_where_nothing_comes_from_outside(returne
         gc.enable()
 
 
-def test_cyclic_garbage_that_has_grown_old_does_not_remain() -> None:
+@pytest.mark.parametrize("collected", [(1,), (1, 2, 2)])
+def test_cyclic_garbage_that_has_grown_old_does_not_remain(collected: tuple[int, ...]) -> None:
     x = randn(100)
 
     def cycle() -> Tensor:
         box: list = [x.exp()]
         box.append(box)
-        gc.collect(1)
-        gc.collect()
-        gc.collect()  # now it is in the oldest generation
+        for generation in collected:
+            gc.collect(generation)
+        # Now it is in the oldest generation.
         return x + 1
 
     assert moved(cycle)[1] == 200
@@ -986,15 +992,22 @@ def test_higher_order_ops_run_and_are_counted_where_they_are_made_of_plain_ops()
             return op(*args, **kwargs)
 
     x = randn(5)
-    for name, key in (("course_listed", DispatchKey.CPU), ("course_counted", DispatchKey.CompositeExplicitAutograd)):
-        op = Twice(name)
+    ops = {}
+    for name, key in (
+        ("course_listed", DispatchKey.CPU),
+        ("course_listed_too", DispatchKey.CPU),
+        ("course_counted", DispatchKey.CompositeExplicitAutograd),
+    ):
+        op = ops[name] = Twice(name)
         op.py_impl(key)(twice)
         op.py_impl(DispatchKey.Autograd)(functools.partial(below_autograd, op))
         kept = []
         cost = count(lambda op=op, kept=kept: kept.append(op(torch.exp, x, scale=3)))
         torch.testing.assert_close(kept[0], x.exp().exp() * 3)
-        assert cost.uncounted == ({"course_listed": 1} if name == "course_listed" else {})
-        assert by_op(cost) == ({"course_listed": 0} if name == "course_listed" else {"exp": 10, "mul": 5})
+        assert cost.uncounted == ({name: 1} if key is DispatchKey.CPU else {})
+        assert by_op(cost) == ({name: 0} if key is DispatchKey.CPU else {"exp": 10, "mul": 5})
+    cost = count(lambda: [op(torch.exp, x, scale=3) for op in (*ops.values(), ops["course_listed"])])
+    assert cost.uncounted == {"course_listed": 2, "course_listed_too": 1}
 
 
 @pytest.mark.parametrize("chosen", [True, False])
@@ -1089,6 +1102,7 @@ def test_costs_add() -> None:
     assert (both.flops, both.bytes_eager) == (one.flops, one.bytes_eager + two.bytes_eager)
     assert both.uncounted == (two + one).uncounted == {"sort": 1}
     assert ((one + three).flops, (one + three).bytes_ideal) == (128 + 16, 4 * (32 + 32))
+    assert [row.op for row in (one + three).ops] == ["mm", "exp"]
     assert sum([one, one]) == one + one
     assert [(row.op, row.calls, row.flops) for row in (one + one).ops] == [("mm", 2, 256)]
     for wrong in (lambda: one + 1, lambda: 1 + one):

@@ -76,8 +76,10 @@ def test_touched_bytes_counts_distinct_bytes(t):
     assert storage.touched_bytes(t) == len(taken)
 
 
-@given(st.lists(st.tuples(st.integers(1, 6), st.integers(0, 30)), max_size=5))
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 30)), max_size=5))
 @example([(2, 2), (2, 3), (3, 5)])  # the third step is as long as the others together: the ends meet
+@example([(4, 2), (9, 3)])  # many steps, each of them short
+@example([(0, 1), (3, 2)])  # nothing
 def test_distinct_offsets_against_enumeration(dims):
     cells = {sum(i * step for i, (_, step) in zip(index, dims, strict=True))
              for index in itertools.product(*(range(size) for size, _ in dims))}  # fmt: skip
