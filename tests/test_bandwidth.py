@@ -84,6 +84,10 @@ def test_no_working_set(nbytes):
         machine.bandwidth(nbytes, "cpu")
 
 
+def test_the_smallest_working_set():
+    assert machine._touched(4096, torch.device("cpu")).nbytes == 4096
+
+
 def test_memory_is_bounded_by_what_is_free(monkeypatch):
     monkeypatch.setattr(machine, "free_memory", lambda where: 2**26)
     with pytest.raises(ValueError, match="64 MiB is more than half of the 64 MiB that are free on cpu"):

@@ -246,6 +246,7 @@ def test_products_with_something_added(alpha: float, beta: float, more: int) -> 
     assert flops(torch.baddbmm, randn(3, 4, 6), stack, randn(3, 5, 6), **scaled) == 72 * (10 + more)
     assert flops(torch.addbmm, randn(4, 6), stack, randn(3, 5, 6), **scaled) == 24 * (3 * 10 + more)
     assert flops(torch.addmm, randn(4, 6), a, b, exact=True, **scaled) == 24 * (9 + more)
+    assert flops(torch.bmm, stack, randn(3, 5, 6), exact=True) == 72 * 9
 
 
 def test_scans_cost_one_less_than_the_numbers_of_each_row() -> None:
@@ -376,6 +377,23 @@ def test_fused_attention_costs_no_more_than_the_same_in_steps() -> None:
     assert flops(F.scaled_dot_product_attention, q, q, q) == pytest.approx(steps, rel=0.03)
     on_meta = flops(F.scaled_dot_product_attention, *[q.to("meta")] * 3)  # there it is not fused
     assert on_meta == pytest.approx(steps, rel=0.05)
+
+
+def test_the_attention_of_a_gpu_counts_what_is_added_to_the_scores() -> None:
+    q, bias = torch.empty(2, 4, 32, 16, device="meta"), torch.empty(2, 4, 32, 32, device="meta")
+    scores, product = 2 * 4 * 32 * 32, 2 * 2 * 4 * 32 * 32 * 16
+    forward = torch.ops.aten._scaled_dot_product_efficient_attention
+    plain = flops(forward, q, q, q, None, True)
+    assert 2 * product + 4 * scores < plain < 2 * product + 8 * scores
+    assert flops(forward, q, q, q, bias, True) == plain + scores
+    out, logsumexp, seed, offset = forward(q, q, q, None, True)
+
+    def backward(added: Tensor | None) -> float:
+        rest = (out, logsumexp, seed, offset, 0.0, [True, True, True, added is not None])
+        return flops(torch.ops.aten._scaled_dot_product_efficient_attention_backward, out, q, q, q, added, *rest)
+
+    assert 5 * product + 4 * scores < backward(None) < 5 * product + 8 * scores
+    assert backward(bias) == backward(None) + scores
 
 
 def test_recurrent_networks() -> None:
@@ -596,8 +614,8 @@ def test_far_apart_regions_are_exact_up_to_a_span_and_bounded_beyond(far: int, d
     assert moved(torch.cat, views) == (distinct + 10, distinct + 10)
     # Four numbers at a time reach four times as far, wherever they start. A dimension of size 1 adds no place.
     x = torch.empty(2**26, device="meta")
-    rows = [x.as_strided((1, 4), (5, 1), 9), x[None, 9:13], x[None, 9 + 3 * 2**24 : 13 + 3 * 2**24]]
-    assert moved(torch.cat, rows) == (8 + 12, 8 + 12)
+    rows = [x.as_strided((1, 8), (9, 1), 9), x[None, 9:13], x[None, 9 + 3 * 2**24 : 13 + 3 * 2**24]]
+    assert moved(torch.cat, rows, 1) == (12 + 16, 12 + 16)
     # Beyond, the number that both have counts twice.
     assert moved(torch.cat, [x[:: 2**25], x[:2]]) == (4 + 4, 4 + 4)
     # The bound is never more than the span itself.
@@ -633,6 +651,7 @@ def test_indexing_touches_no_more_than_it_returns() -> None:
     assert moved(lambda: table.index_copy_(0, index[:2], randn(2, 4)))[0] == 8 + (8 + 4 + 8)
     assert moved(lambda: table.index_put_((index[:2],), torch.zeros(())))[0] == 1 + (1 + 4 + 8)
     assert moved(lambda: table.index_add_(0, index[:2], randn(2, 4)))[0] == 8 + (8 + 4 + 8 + 8)
+    assert moved(lambda: table.scatter_(0, index[:2, None], randn(2, 1)))[0] == 2 + (2 + 4 + 2)
 
 
 def test_indexed_reads_and_writes_of_one_tensor_add_up() -> None:
@@ -1105,6 +1124,7 @@ def test_costs_add() -> None:
     assert [row.op for row in (one + three).ops] == ["mm", "exp"]
     assert sum([one, one]) == one + one
     assert [(row.op, row.calls, row.flops) for row in (one + one).ops] == [("mm", 2, 256)]
+    assert count(lambda: (b.sort(), b[:2].sort())).uncounted == {"sort": 2}
     for wrong in (lambda: one + 1, lambda: 1 + one):
         with pytest.raises(TypeError):
             wrong()
@@ -1164,6 +1184,7 @@ def test_a_table_goes_by_flops_then_bytes_then_name() -> None:
         for op, costs in {"b": (8, 1), "a": (8, 1), "c": (8, 5), "d": (9, 0)}.items()
     ]
     assert rows_of_table(Cost(33, 7, 7, tuple(rows))) == ["d", "c", "a", "b", "total"]
+    assert rows_of_table(Cost(8, 1, 1, tuple(rows[:1]))) == ["b"]
 
 
 @pytest.mark.parametrize(("ops", "last"), [(12, "op11"), (13, "op12"), (14, "2 more"), (15, "3 more")])

@@ -122,7 +122,7 @@ def system(monkeypatch, tmp_path):
 
     def write(path, text):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_text(text, encoding="utf-8")
+        (tmp_path / path).write_bytes(text if isinstance(text, bytes) else text.encode())
 
     monkeypatch.setattr(machine, "Path", lambda path: tmp_path / path.removeprefix("/"))
     return write
@@ -135,6 +135,8 @@ def test_the_name_of_a_cpu_is_its_model_name(system, monkeypatch):
     system("proc/cpuinfo", "processor\t: 0\nModel Name\t:  Fast: 3 GHz \nmodel name\t: another\n")
     assert machine.name("cpu") == machine.name(torch.device("cpu")) == "Fast: 3 GHz"
     assert machine.name("meta") == "x86"  # nothing is known about it from there
+    system("proc/cpuinfo", b"model name: M\xfc 1\n")  # no UTF-8
+    assert machine.name("cpu") == "M\N{REPLACEMENT CHARACTER} 1"
     system("proc/cpuinfo", "processor\t: 0\n")
     assert machine.name("cpu") == "x86"
     monkeypatch.setattr(machine.platform, "processor", lambda: "")
@@ -209,6 +211,27 @@ def test_a_gpu_is_described_by_its_driver(monkeypatch):
 def test_float8_is_multiplied_with_scales():
     product = machine._matmul(32, torch.float8_e4m3fn, torch.device("cpu"))()
     assert product.shape == (32, 32) and product.dtype == torch.bfloat16 and product.any()
+
+
+def test_a_product_is_written_into_one_memory_of_the_device():
+    for where in ("cpu", "meta"):
+        call = machine._matmul(32, torch.bfloat16, torch.device(where))
+        assert call() is call()
+        assert (call().dtype, call().device.type) == (torch.bfloat16, where)
+
+
+def test_tfloat32_is_float32_by_another_setting():
+    before = torch.get_float32_matmul_precision()
+    for label, setting in (("tfloat32", "high"), ("float32", "highest"), ("bfloat16", "highest")):
+        with machine._float32_as(label):
+            assert torch.get_float32_matmul_precision() == setting
+        assert torch.get_float32_matmul_precision() == before
+
+
+def test_what_a_record_measures_are_floats_and_tfloat32_where_there_is_a_matrix_unit():
+    floats = {str(value).removeprefix("torch.") for value in vars(torch).values() if isinstance(value, torch.dtype)}
+    assert set(machine._DTYPES["cpu"]) <= floats
+    assert set(machine._DTYPES["cuda"]) - floats == {"tfloat32"}
 
 
 def test_the_sizes_are_powers_of_two_and_what_lies_in_between():
