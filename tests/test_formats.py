@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from helpers import formats
@@ -127,6 +127,7 @@ def test_encode_rounds_once_where_two_roundings_differ():
 
 
 @given(st.fractions(min_value=-7, max_value=7))
+@example(Fraction(2, 3))  # as many binary digits above as below, and yet less than 1
 def test_encode_takes_the_nearest_number_to_any_fraction(value):
     fmt = FORMATS["float8_e5m2"]
     line = [decode(code, fmt).value for code in range(fmt.max_code + 1)]
