@@ -170,6 +170,7 @@ def test_reductions_along_a_dimension() -> None:
     assert flops(lambda: x.max(0)) == 5 * 7
     assert flops(lambda: x.mean(1)) == 6 * 7  # a division per row
     assert flops(lambda: x.var(1)) == 6 * 4 * 7  # mean, subtract, square, mean
+    assert flops(lambda: x.std(1)) == 6 * 4 * 7 + 6  # and a root per row
     assert flops(lambda: x.cumsum(1)) == 6 * 6
     assert flops(lambda: x.norm()) == 42 + 41 + 1
     assert flops(torch.sum, randn(0, 3)) == 0
@@ -234,6 +235,16 @@ def test_pooling_by_windows_of_any_shape(d: int) -> None:
     fractional = getattr(F, f"fractional_max_pool{d}d")
     cost = by_op(count(lambda: fractional(x, 2, output_size=3).backward(torch.ones(2, 3, *[3] * d))))
     assert cost[f"fractional_max_pool{d}d_backward"] == 6 * 3**d
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+@pytest.mark.parametrize(
+    ("mode", "op"), [("nearest", "upsample_nearest"), ("nearest-exact", "_upsample_nearest_exact")]
+)
+def test_the_gradient_of_a_repeated_number_is_a_sum(d: int, mode: str, op: str) -> None:
+    x = randn(2, 3, *[4] * d, grad=True)
+    cost = by_op(count(lambda: F.interpolate(x, scale_factor=2, mode=mode).backward(torch.ones(2, 3, *[8] * d))))
+    assert cost[f"{op}{d}d_backward"] == 6 * 8**d  # every number of the larger image is added to one of the smaller
 
 
 @pytest.mark.parametrize(("alpha", "beta", "more"), [(1, 1, 1), (2, 1, 2), (1, 0, 0), (1, 3, 2), (2, 0, 1), (2, 3, 3)])
@@ -304,7 +315,7 @@ def test_complex_numbers_count_their_real_operations() -> None:
     assert flops(torch.mul, z, 2.0) == 2 * 20
     assert flops(torch.matmul, z, z.T) == 8 * 4 * 4 * 5
     assert flops(torch.matmul, z, z.T, exact=True) == (8 * 5 - 2) * 4 * 4
-    assert flops(torch.sub, z, z) == flops(torch.neg, z) == 2 * 20
+    assert flops(torch.sub, z, z) == flops(torch.rsub, z, z) == flops(torch.neg, z) == 2 * 20
     assert flops(torch.abs, z) == 4 * 20
     assert flops(torch.sum, z) == 2 * 19
     assert flops(torch.cumsum, z, 1) == 2 * 16
@@ -652,6 +663,7 @@ def test_indexing_touches_no_more_than_it_returns() -> None:
     assert moved(lambda: table.index_put_((index[:2],), torch.zeros(())))[0] == 1 + (1 + 4 + 8)
     assert moved(lambda: table.index_add_(0, index[:2], randn(2, 4)))[0] == 8 + (8 + 4 + 8 + 8)
     assert moved(lambda: table.scatter_(0, index[:2, None], randn(2, 1)))[0] == 2 + (2 + 4 + 2)
+    assert moved(lambda: table.scatter_add_(0, index[:2, None], randn(2, 1)))[0] == 2 + (2 + 4 + 2 + 2)
 
 
 def test_indexed_reads_and_writes_of_one_tensor_add_up() -> None:
