@@ -49,7 +49,10 @@ def describe(figure: Figure) -> str:
     for artist in (*figure.texts, *figure.legends, *figure.lines, *figure.patches):
         lines += _lines(artist)
     for ax in figure.axes:
-        lines += ["", *_axes(ax)]
+        # A place that is fixed is the same on every platform; any other follows from the sizes of letters.
+        placed = f", at {_array(ax.get_position().bounds)}" if engine is None else ""
+        first, *rest = _axes(ax)
+        lines += ["", first + placed, *rest]
     return "\n".join(lines) + "\n"
 
 

@@ -43,11 +43,15 @@ class Shown:
 
 def replay(session: str) -> str:
     """The session with what each of its steps changes now."""
+    return "\n".join(blocks(session))
+
+
+def blocks(session: str) -> Iterator[str]:
+    """Each step with what it changes now."""
     names: dict[str, Any] = {"explore": explore, "view": None}
-    lines: list[str] = []
     before: dict[str, Shown] = {}
     for step in (line for line in session.splitlines() if line.startswith(_STEP)):
-        lines += ["", step]
+        lines = [step]
         with mock.patch.object(draw, "png", _words), mock.patch("base64.b64encode", bytes):
             try:
                 exec(step.removeprefix(_STEP), names)
@@ -56,7 +60,7 @@ def replay(session: str) -> str:
         now = dict(_everything(names["view"])) if names["view"] else {}
         lines += [line for place, part in now.items() for line in part.lines(before.get(place))]
         before = now
-    return "\n".join(lines[1:]) + "\n"
+        yield "\n".join(lines) + "\n"
 
 
 def _words(figure: Figure, **options: Any) -> bytes:
