@@ -53,13 +53,15 @@ def check(exercise: str | Callable[..., Any], *answers: Any) -> Verdict:
         if not isinstance(exercise, str):
             answers = (exercise, *answers)
         if name not in EXERCISES:
-            return Verdict(name, "not yet", _no_such_exercise(name))
+            return Verdict(name, "not yet", _no_such_exercise(exercise, name))
         return _judge(EXERCISES[name], answers)
     except Exception as error:
         return Verdict(str(name), "not yet", f"the answer could not be compared ({_described(error)}).")
 
 
-def _no_such_exercise(name: str) -> str:
+def _no_such_exercise(exercise: object, name: str) -> str:
+    if not isinstance(exercise, str) and not callable(exercise):
+        return 'there is no exercise of this name. Write check(function), without calling it, or check("name", value).'
     near = difflib.get_close_matches(name, EXERCISES, n=1)
     return "there is no exercise of this name" + (f"; did you mean {near[0]!r}?" if near else ".")
 

@@ -49,7 +49,10 @@ def describe(figure: Figure) -> str:
     for artist in (*figure.texts, *figure.legends, *figure.lines, *figure.patches):
         lines += _lines(artist)
     for ax in figure.axes:
-        lines += ["", *_axes(ax)]
+        # A place that is fixed is the same on every platform; any other follows from the sizes of letters.
+        placed = f", at {_array(ax.get_position().bounds)}" if engine is None else ""
+        first, *rest = _axes(ax)
+        lines += ["", first + placed, *rest]
     return "\n".join(lines) + "\n"
 
 
@@ -59,7 +62,9 @@ def _axes(ax: Axes) -> Iterable[str]:
     for place in ("left", "center", "right"):
         if ax.get_title(loc=place):
             yield f"  title {place} {ax.get_title(loc=place)!r}"
-    if ax.axison:
+    if not ax.axison:
+        yield f"  x {_ends(ax.xaxis)}, y {_ends(ax.yaxis)}"
+    else:
         shown = [name for name, spine in ax.spines.items() if spine.get_visible()]
         yield f"  spines {' '.join(shown)}"
         yield from (f"  {name} {_axis(axis)}" for name, axis in (("x", ax.xaxis), ("y", ax.yaxis)))
@@ -80,8 +85,11 @@ def _axis(axis: Axis) -> str:
         f", grid {_line_look(first.gridline) if first.gridline.get_visible() else 'off'}"
     )  # fmt: skip
     label = f"{axis.get_label_text()!r} {_style(axis.label, _TEXT)}".rstrip()
-    ends = " to ".join(map(_value, axis.get_view_interval()))
-    return f"{label} {axis.get_scale()} {ends}: {' '.join(words)}{look}; {len(axis.get_minorticklocs())} minor"
+    return f"{label} {axis.get_scale()} {_ends(axis)}: {' '.join(words)}{look}; {len(axis.get_minorticklocs())} minor"
+
+
+def _ends(axis: Axis) -> str:
+    return " to ".join(map(_value, axis.get_view_interval()))
 
 
 def _line_look(line: Line2D) -> str:
@@ -98,7 +106,9 @@ def _lines(artist: Artist) -> Iterable[str]:
         if artist.get_text():
             yield f"{common} {_text(artist)}"
     elif isinstance(artist, Line2D):
-        yield f"{common} {_style(artist, (*_LINE, *_EACH))} {_array(artist.get_xydata())}"
+        dashes = artist._unscaled_dash_pattern[1]
+        dashed = f"dashes={_value(tuple(dashes))} " if dashes else ""
+        yield f"{common} {_style(artist, (*_LINE, *_EACH))} {dashed}{_array(artist.get_xydata())}"
     elif isinstance(artist, Patch):
         path = artist.get_path().transformed(artist.get_patch_transform())
         yield f"{common} {_style(artist, (*_PATCH, *_EACH))} {_array(path.vertices)}"

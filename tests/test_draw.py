@@ -436,6 +436,7 @@ def test_a_budget_says_what_fits_and_what_bounds():
     words = draw.summary(FIGURES["budget"]())
     assert "Text: 7 GB: fits | device: 8 GB" in words
     assert "Text: 1 ms | 50 ms: bounds the step" in words
+    assert "Text: 8 GB: fits" in draw.summary(draw.budget({"weights": 8e9}, 8e9, (1, 1), "full to the last byte"))
     too_large = FIGURES["budget, all terms"]()
     assert "Text: 50 GB: does not fit | device: 8 GB" in draw.summary(too_large)
     hatches = [bars[0].get_hatch() for bars in too_large.axes[0].containers]

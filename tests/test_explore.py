@@ -1,17 +1,35 @@
 """The interactive views, driven through their controls as a browser would."""
 
+import functools
 import html
+import inspect
 import itertools
 import math
 import random
 import re
 
+import ipywidgets as widgets
 import pytest
 import torch
 
-from helpers import budget, draw, explore, formats, specs, storage
+from helpers import budget, counting, draw, explore, formats, specs, storage, units
+from tests import views
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in views.FOLDER.iterdir()))
+def test_a_session_shows_what_is_stored(name):
+    stored = (views.FOLDER / f"{name}.txt").read_text(encoding="utf-8")
+    assert views.replay(stored) == stored, "if it should be so, run: python -m tests.views"
+
+
+def test_the_sessions_try_every_view_button_and_example(view):
+    sessions = {path.stem: path.read_text(encoding="utf-8") for path in views.FOLDER.iterdir()}
+    assert sessions.keys() == {name for name, part in vars(explore).items() if inspect.isfunction(part)}
+    steps = [("float_bits", f'view.buttons["{name}"].click()') for name in view.buttons]
+    steps += [("strides", f'view.preset.value = "{name}"') for name in explore.strips.Strides.PRESETS]
+    assert not [step for session, step in steps if f">>> {step}\n" not in sessions[session]]
 
 
 @pytest.fixture
@@ -129,7 +147,7 @@ def test_every_bit_says_what_it_is(view):
 
 def test_the_bundle_has_a_widget_a_picture_and_words(view):
     data, metadata = view._repr_mimebundle_()
-    assert data[WIDGET]["model_id"] == view.model_id
+    assert data[WIDGET] == widgets.VBox._repr_mimebundle_(view)[WIDGET]
     assert data["image/png"].startswith(b"\x89PNG")
     assert data["text/plain"].startswith("Interactive view: the bits of a number in bfloat16")
     assert metadata["image/png"]["alt"] == data["text/plain"].splitlines()[0]
@@ -214,6 +232,7 @@ def test_shared_cells_are_counted(steps):
         ("stride", "9, 1", "the last element would be at offset 32; the storage ends at 23"),
         ("offset", 1, "the last element would be at offset 24"),
         ("view", "many", "view as is 'many'"),
+        ("view", "-2, 12", "view as is '-2, 12': torch has no negative sizes or strides."),
         ("shape", "<b>", "'<b>'"),
     ],
 )
@@ -229,8 +248,10 @@ def test_impossible_settings_are_told_and_leave_no_old_picture(steps, control, v
 
 def test_too_much_for_the_picture_is_told(steps):
     steps.stride.value = "0, 0"
-    steps.shape.value = "10, 10"
-    assert "the picture holds 3 dimensions and 96 elements" in steps.text.value
+    steps.shape.value = "8, 12"
+    assert "96 elements, 95 times a cell" in steps.text.value
+    steps.shape.value = "1, 97"
+    assert "the picture holds 3 dimensions and 96 elements; make the shape smaller." in steps.text.value
     steps.shape.value, steps.stride.value = "1, 1, 1, 1", "0, 0, 0, 0"
     assert "the picture holds 3 dimensions" in steps.text.value
 
@@ -284,17 +305,46 @@ def test_no_batch_moves_what_shares_nothing(rooflines, op):
     assert op in draw.summary(rooflines._figure())
 
 
+@pytest.mark.parametrize(
+    ("op", "function", "sizes"),
+    [
+        ("ReLU", torch.relu, [(8, 128)]),
+        ("GELU, fused", functools.partial(torch.nn.functional.gelu, approximate="tanh"), [(8, 128)]),
+        ("linear layer", torch.matmul, [(8, 128), (128, 128)]),
+        ("a matrix per example", torch.bmm, [(8, 1, 128), (8, 128, 128)]),
+        ("decoding attention", lambda q, k, v: q @ k @ v, [(8, 1, 128), (8, 128, 1024), (8, 1024, 128)]),
+    ],
+)
+def test_an_op_under_the_roof_costs_what_is_counted(rooflines, op, function, sizes):
+    rooflines.op.value, rooflines.batch.value, rooflines.width.value = op, 8, 128
+    cost = counting.count(function, *(torch.empty(size, dtype=torch.bfloat16, device="meta") for size in sizes))
+    assert explore.roofs._OPS[op](8, 128) == (cost.flops, cost.bytes_ideal)
+    compute, move = cost.flops / 989.5e12, cost.bytes_ideal / 3.35e12
+    expected = (
+        f"{units.si(cost.flops, 'FLOP')}, {units.si(cost.bytes_ideal, 'B')}, "
+        f"intensity {units.si(cost.flops / cost.bytes_ideal, 'FLOP/B')}<br>"
+        f"to compute {units.si(compute, 's')}, to move {units.si(move, 's')}: "
+        f"at least {units.si(max(compute, move), 's')}<br>"
+        f"attainable {units.si(cost.flops / max(compute, move), 'FLOP/s')}, {compute / max(compute, move):.1%} of"
+    )
+    assert expected in rooflines.text.value
+
+
 def test_the_sliders_are_the_machine_and_the_button_leads_back(rooflines):
     rooflines.peak.value, rooflines.bandwidth.value = 1e15, 1e12
     assert "the ridge is at 1 kFLOP/B" in rooflines.text.value
     assert "Line at the start, peak" in draw.summary(rooflines._figure())
+    looks = {line.get_label(): (line.get_color(), line.get_linewidth()) for line in rooflines._figure().axes[0].lines}
+    assert looks["at the start, peak"][0] == draw.BLACK != looks["now, peak"][0]
+    assert looks["at the start, peak"][1] < looks["now, peak"][1]
     rooflines.reset.click()
     assert (rooflines.peak.value, rooflines.bandwidth.value) == (989.5e12, 3.35e12)
     assert "at the start" not in draw.summary(rooflines._figure())
 
 
-def test_a_value_that_a_browser_sends_back_is_where_it_was(rooflines):
-    rooflines.peak.value = 10 ** math.log10(989.5e12)  # 989.4999999999974e12
+@pytest.mark.parametrize("sent", [10 ** math.log10(989.5e12), 989.5001e12])  # the last digits are gone
+def test_a_value_that_a_browser_sends_back_is_where_it_was(rooflines, sent):
+    rooflines.peak.value = sent
     assert rooflines.peak.value != 989.5e12
     assert "at the start" not in draw.summary(rooflines._figure())
     assert "now: 990 TFLOP/s" in draw.summary(rooflines._figure())
@@ -317,12 +367,21 @@ def test_each_end_of_each_slider_can_be_drawn(rooflines):
     [
         ((0, 1e12), ValueError, "a peak is a finite number"),
         ((1e12, "fast"), TypeError, "the bandwidth is a number"),
-        ((1e20, 1e12), ValueError, "the sliders go from 10 GFLOP/s to 10 PFLOP/s"),
+        ((9.9e9, 1e12), ValueError, "the sliders go from 10 GFLOP/s to 10 PFLOP/s"),
+        ((1.1e16, 1e12), ValueError, "the sliders go from 10 GFLOP/s to 10 PFLOP/s"),
+        ((1e12, 9.9e8), ValueError, "and from 1 GB/s to 31.6 TB/s; got 1 TFLOP/s and 990 MB/s"),
+        ((1e12, 3.2e13), ValueError, "and from 1 GB/s to 31.6 TB/s; got 1 TFLOP/s and 32 TB/s"),
     ],
 )
 def test_no_machine_for_the_sliders(arguments, error, words):
     with pytest.raises(error, match=words):
         explore.roofline(*arguments)
+
+
+@pytest.mark.parametrize(("peak", "bandwidth"), [(1e10, 1e9), (1e16, 10**13.5)])
+def test_a_machine_may_be_at_the_ends_of_the_sliders(peak, bandwidth):
+    view = explore.roofline(peak, bandwidth)
+    assert (view.peak.value, view.bandwidth.value) == (peak, bandwidth)
 
 
 @pytest.fixture
@@ -361,6 +420,18 @@ def test_every_model_on_every_machine(plan, monkeypatch):
         assert "A step takes at least" in plan.text.value
 
 
+@pytest.mark.parametrize(("task", "made"), [("training", 2 * 4096 * 8), ("decoding", 2)])
+def test_the_sentences_of_a_budget_follow_from_its_numbers(plan, task, made):
+    plan.task.value, plan.batch.value = task, 2
+    step, memory = plan.budget, 80e9  # an H100: 989.5 TFLOP/s and 3.35 TB/s
+    compute, move = step.flops / 989.5e12, step.bytes / 3.35e12
+    seconds, bound = max((compute, "arithmetic"), (move, "memory"))
+    assert f"{units.si(step.total, 'B')} of 80 GB, <b>{units.si(memory - step.total, 'B')} left</b>" in plan.text.value
+    assert f"at least {units.duration(seconds)} for {units.si(made, 'tokens')}: at most " in plan.text.value
+    assert f"{units.si(made / seconds, 'tokens/s')}, arithmetic at {compute / seconds:.2g} of its" in plan.text.value
+    assert alt(plan).endswith(f"Llama 3 8B, {task}: fits, bound by {bound}.")
+
+
 def test_a_budget_has_a_picture_and_words(plan):
     data, metadata = plan._repr_mimebundle_()
     assert data["text/plain"].startswith("Interactive view: memory by term against a device")
@@ -370,3 +441,25 @@ def test_a_budget_has_a_picture_and_words(plan):
 def test_unknown_models_are_refused():
     with pytest.raises(ValueError, match="'GPT-9' is not on the list; take one of GPT-2 small"):
         explore.transformer_budget("GPT-9")
+
+
+def test_one_change_draws_one_picture_and_the_movable_ones_on_the_same_figure(monkeypatch):
+    drawn = []
+    monkeypatch.setattr(draw, "png", lambda figure, **options: drawn.append(figure) or b"")
+    bits, steps, roof, plan = (
+        getattr(explore, name)() for name in ("float_bits", "strides", "roofline", "transformer_budget")
+    )
+    for view, control, value in [
+        (bits, bits.number, "2.5"), (bits, bits.format, "float16"), (bits, bits.bits[3], True),
+        (steps, steps.preset, "the diagonal"), (steps, steps.offset, 1), (steps, steps.view, "4"),
+        (roof, roof.op, "ReLU"), (roof, roof.batch, 1), (roof, roof.peak, 1e12),
+        (plan, plan.task, "decoding"), (plan, plan.batch, 16), (plan, plan.model, "GPT-2 small"),
+    ]:  # fmt: skip
+        figure, drawn[:] = view._drawn, []
+        control.value = value
+        assert len(drawn) == 1
+        assert figure in (None, drawn[0])
+    figure, drawn[:] = roof._drawn, []
+    roof.reset.click()
+    assert drawn == [figure] == [roof._drawn]
+    assert plan._drawn is not None

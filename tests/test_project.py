@@ -1,6 +1,7 @@
 """The files around the course: what the README promises, and the one list of dependencies."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -116,3 +117,14 @@ def test_no_file_names_a_place_outside_the_project(pattern):
     for name in tracked():
         if name.endswith((".py", ".md", ".toml", ".yml", ".ipynb", ".txt")) and not name.startswith("tests/"):
             assert not re.search(pattern, (ROOT / name).read_text(encoding="utf-8")), name
+
+
+def test_no_words_on_stderr_where_cuda_is_installed_but_no_gpu():
+    search = (
+        "; from torch.utils import cpp_extension; cpp_extension._find_cuda_home()"  # as its import does in a CUDA build
+    )
+    environment = os.environ | {"CUDA_HOME": str(ROOT), "CUDA_VISIBLE_DEVICES": ""}
+    for imports, warned in (("import torch", True), ("from helpers import timing", False)):
+        command = [sys.executable, "-c", imports + search]
+        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
+        assert ("No CUDA runtime is found" in done.stderr) == warned

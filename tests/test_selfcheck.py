@@ -300,7 +300,9 @@ def test_what_no_check_can_compare_is_said():
     assert check("card_in_gb", Hostile(), Hostile()).status == "not yet"
     assert check("gapp", 1).message == "there is no exercise of this name; did you mean 'gap'?"
     assert check("xyzzy", 1).message == "there is no exercise of this name."
-    assert repr(check(3)) == "✗ 3: there is no exercise of this name."
+    for value in 3, ...:
+        assert check(value).message.endswith('Write check(function), without calling it, or check("name", value).')
+    assert repr(check(len)) == "✗ len: there is no exercise of this name."
     exercise = Exercise("probe", lambda: Hostile(), {}, "Hint.")
     EXERCISES["probe"] = exercise
     try:

@@ -36,7 +36,7 @@ def budget(
     fig = wiped(again) if again else _empty()
     top, bottom = fig.axes
     top.set_title(title)
-    total, left, far = sum(memory.values()), 0.0, 1.3 * max(*memory.values(), sum(memory.values()), capacity)
+    total, left, far = sum(memory.values()), 0.0, 1.3 * max(sum(memory.values()), capacity)
     for name, size in memory.items():
         look = {"color": TINTS[_TERMS[name]], "hatch": HATCHES[_TERMS[name]], "edgecolor": "white"}
         top.barh(0, size, left=left, label=name, **look)

@@ -25,7 +25,7 @@ def lines(
     labels = {}
     for name, (x, y) in series.items():
         (line,) = ax.plot(x, y, label=name, markevery=max(1, len(x) // 8))
-        labels[name] = note(ax, name, (x[-1], y[-1]), (6, 0), fontsize=8, color=INKS[line.get_color()])
+        labels[name] = note(ax, name, (x[-1], y[-1]), fontsize=8, color=INKS[line.get_color()])
     if "x" in log:
         ax.set_xscale("log")
         places = sorted({place for x, _ in series.values() for place in x})

@@ -30,10 +30,10 @@ class Budget(View):
         self.task = widgets.Dropdown(options=("training", "decoding"), value=task, description="task", **wide)
         powers = {"options": [2**power for power in range(15)], "continuous_update": False, "tooltip": HINT}
         self.devices = widgets.SelectionSlider(description="devices", value=8, **powers, **wide)
-        self.batch = widgets.SelectionSlider(description="", value=1, **powers, **wide)
+        self.batch = widgets.SelectionSlider(**powers, **wide)
         lengths = powers | {"options": [2**power for power in range(7, 18)]}
         self.tokens = widgets.SelectionSlider(description="tokens each", value=4096, **lengths, **wide)
-        self.recompute = widgets.Checkbox(description="recompute activations", indent=True, **wide)
+        self.recompute = widgets.Checkbox(description="recompute activations", **wide)
         for control in (self.model, self.machine, self.task, self.devices, self.batch, self.tokens, self.recompute):
             control.observe(lambda _: self._update(), "value")
         self._update()

@@ -96,8 +96,7 @@ class FloatBits(View):
         with self._quietly():
             for bit, digit in zip(self.bits, f"{code:0{fmt.bits}b}", strict=True):
                 bit.value = digit == "1"
-            if not problem:
-                self.number.value = repr(number.value)
+            self.number.value = repr(number.value)
         self.buttons["infinity"].disabled = fmt.inf_code is None
         self.buttons["NaN"].disabled = fmt.nan_code is None
         self._say(self._words(number, problem))
@@ -155,7 +154,7 @@ class FloatBits(View):
             self.code = formats.encode(float(text), self._format)
         except ValueError as error:
             reason = str(error) if "has no NaN" in str(error) else f"{text!r} is no number; write it like 0.1 or 6e-8."
-            self._update(reason)
+            self._say(self._words(formats.decode(self.code, self._format), reason))
         else:
             self._update()
 

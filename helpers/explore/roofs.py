@@ -34,8 +34,7 @@ class RooflineView(View):
     def __init__(self, roof: Roofline) -> None:
         super().__init__()
         self._start = roof
-        wide = {"style": {"description_width": "100px"}, "layout": {"width": "520px"}, "continuous_update": True}
-        wide["tooltip"] = HINT
+        wide = {"style": {"description_width": "100px"}, "layout": {"width": "520px"}, "tooltip": HINT}
         self.peak = _log_slider(roof.peak, 10, 16, description="peak, FLOP/s", **wide)
         self.bandwidth = _log_slider(roof.bandwidth, 9, 13.5, description="bandwidth, B/s", **wide)
         self.batch = widgets.SelectionSlider(

@@ -38,7 +38,7 @@ class Strides(View):
         self.preset = widgets.Dropdown(options=[self.NO_PRESET, *self.PRESETS], description="example", **style)
         self.shape = widgets.Text(_listed(shape), description="shape", placeholder="4, 6", **typed)
         self.stride = widgets.Text(_listed(stride), description="stride", placeholder="6, 1", **typed)
-        self.offset = widgets.BoundedIntText(offset, min=0, max=self.CELLS - 1, description="offset", **style)
+        self.offset = widgets.BoundedIntText(offset, max=self.CELLS - 1, description="offset", **style)
         self.view = widgets.Text(_listed(view), description="view as", placeholder="24", **typed)
         for control in (self.shape, self.stride, self.offset, self.view):
             control.observe(lambda _: self._edit(), "value")
