@@ -50,12 +50,12 @@ def test_in_an_f_string_only_code_is_changed(source, expected):
         pytest.param(["n = 3", "def f():\n    return n", "k = 1", "f()"], 0, 3, id="a function called later uses it"),
         pytest.param(["def f():\n    return n", "n = 3", "k = 1", "f()"], 1, 3, id="a function defined before uses it"),
         pytest.param(
-            ["a = []", "def put(x):\n    a.append(x)", "put(3)", "k = 1", "a"], 2, 4, id="a function changes it in place"
+            ["a = []", "def put(x):\n    a.append(x)", "put(3)", "k = 1", "a"], 2, 4, id="a function changes it"
         ),
         pytest.param(["n = 3", "def f():\n    return n", "k = 1", "k"], 0, 1, id="a function that is never called"),
         pytest.param(["def f():\n    return 3", "k = 1", "f()", "k"], 0, 2, id="a number in the function itself"),
         pytest.param(
-            ["n = 3", "def f():\n    return n", "def g():\n    return f()", "k = 1", "g()"], 0, 4, id="one calls another"
+            ["n = 3", "def f():\n    return n", "def g():\n    return f()", "k = 1", "g()"], 0, 4, id="one calls one"
         ),
         pytest.param(["n = 3", "def f(n):\n    return n", "f(1)"], 0, 0, id="a parameter of the same name"),
         pytest.param(["n = 3", "[n for n in range(2)]"], 0, 0, id="a comprehension's own name"),
