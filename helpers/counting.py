@@ -23,7 +23,7 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch._C import DispatchKey
-from torch._C._dynamo.eval_frame import _FrameAction, _FrameExecStrategy, set_code_exec_strategy
+from torch._C._dynamo import eval_frame
 from torch._ops import HigherOrderOperator
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._pytree import tree_leaves
@@ -386,7 +386,9 @@ class _Run(Watch):
 
 
 # torch.cond and its like call the compiler even in eager mode: it is to leave the count alone, and all that runs in it.
-set_code_exec_strategy(_Run.__torch_dispatch__.__code__, _FrameExecStrategy(_FrameAction.SKIP, _FrameAction.SKIP))
+if hasattr(eval_frame, "set_code_exec_strategy"):  # torch 2.6 has no such thing; there torch.cond refuses to be counted
+    _SKIP = eval_frame._FrameExecStrategy(eval_frame._FrameAction.SKIP, eval_frame._FrameAction.SKIP)
+    eval_frame.set_code_exec_strategy(_Run.__torch_dispatch__.__code__, _SKIP)
 
 
 def _scattered(op: Op, named: dict[str, Any]) -> int | None:
