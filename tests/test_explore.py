@@ -428,7 +428,8 @@ def test_the_sentences_of_a_budget_follow_from_its_numbers(plan, task, made):
     seconds, bound = max((compute, "arithmetic"), (move, "memory"))
     assert f"{units.si(step.total, 'B')} of 80 GB, <b>{units.si(memory - step.total, 'B')} left</b>" in plan.text.value
     assert f"at least {units.duration(seconds)} for {units.si(made, 'tokens')}: at most " in plan.text.value
-    assert f"{units.si(made / seconds, 'tokens/s')}, arithmetic at {compute / seconds:.2g} of its" in plan.text.value
+    share = 100 * compute / seconds
+    assert f"{units.si(made / seconds, 'tokens/s')}, arithmetic at {share:.1f}% of its peak" in plan.text.value
     assert alt(plan).endswith(f"Llama 3 8B, {task}: fits, bound by {bound}.")
 
 

@@ -87,7 +87,7 @@ class Budget(View):
         return [
             f"Per device: {units.si(step.total, 'B')} of {units.si(spec.memory, 'B')}, <b>{fits}</b>.",
             f"A step takes at least {units.duration(seconds)} for {units.si(made, word)}: "
-            f"at most {units.si(made / seconds, 'tokens/s')}, arithmetic at {share:.2g} of its peak.",
+            f"at most {units.si(made / seconds, 'tokens/s')}, arithmetic at {share:.1%} of its peak.",
         ]
 
 
