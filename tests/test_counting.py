@@ -200,6 +200,8 @@ def test_pooling() -> None:
     reads = (3 + 4 + 3) ** 2  # windows of 8 to 3: 0-2, 2-5, 5-7
     assert flops(F.adaptive_avg_pool2d, x, 3) == 6 * reads
     assert flops(F.adaptive_max_pool2d, x, 3) == 6 * (reads - 9)
+    assert flops(F.max_pool2d, x, [2]) == outputs * 3  # one number stands for all sides
+    assert flops(F.avg_pool2d, x, [2]) == outputs * 4
 
 
 def windows(size: int, n: int) -> int:
@@ -258,6 +260,16 @@ def test_products_with_something_added(alpha: float, beta: float, more: int) -> 
     assert flops(torch.addbmm, randn(4, 6), stack, randn(3, 5, 6), **scaled) == 24 * (3 * 10 + more)
     assert flops(torch.addmm, randn(4, 6), a, b, exact=True, **scaled) == 24 * (9 + more)
     assert flops(torch.bmm, stack, randn(3, 5, 6), exact=True) == 72 * 9
+
+
+def test_products_of_eight_bit_numbers() -> None:
+    a, b = (torch.empty(*shape, dtype=torch.float8_e4m3fn, device="meta") for shape in ((16, 32), (48, 32)))
+    scale = torch.empty((), device="meta")
+    scaled = functools.partial(torch._scaled_mm, a, b.T, scale, scale, out_dtype=torch.bfloat16)
+    assert flops(scaled) == 16 * 48 * 2 * 32
+    assert flops(scaled, exact=True) == 16 * 48 * (2 * 32 - 1)
+    ints = torch.ones(32, 16, dtype=torch.int8)
+    assert flops(torch._int_mm, ints, ints.T, exact=True) == 32 * 32 * (2 * 16 - 1)
 
 
 def test_scans_cost_one_less_than_the_numbers_of_each_row() -> None:
@@ -323,7 +335,10 @@ def test_complex_numbers_count_their_real_operations() -> None:
     assert flops(torch.mul, z, 2j) == 6 * 20
     assert flops(torch.add, z, z, alpha=2) == (2 + 2) * 20
     assert count(torch.prod, z).uncounted == {"prod": 1}
-    assert count(torch.tanh, z).uncounted == {"tanh": 1}
+    assert flops(torch.sum, randn(20), dtype=torch.complex64) == 2 * 19
+    for unknown in (torch.tanh, torch.all):
+        cost = count(unknown, z)
+        assert (cost.flops, cost.uncounted) == (0, {unknown.__name__: 1})
     assert flops(torch.fft.fft, z[0]) == round(5 * 5 * math.log2(5))
     assert flops(torch.fft.rfft, randn(3, 64)) == 3 * 2.5 * 64 * 6
 
@@ -407,11 +422,38 @@ def test_the_attention_of_a_gpu_counts_what_is_added_to_the_scores() -> None:
     assert backward(bias) == backward(None) + scores
 
 
+@pytest.mark.parametrize("kind", ["flash", "efficient", "cudnn", "fused"])
+def test_every_fused_attention_costs_the_same_and_a_causal_mask_is_added_to_the_scores(kind: str) -> None:
+    q = torch.empty(2, 4, 32, 16, device="meta")
+    scores, product = 2 * 4 * 32 * 32, 2 * 2 * 4 * 32 * 32 * 16
+    name = f"_scaled_dot_product_{kind}_attention" + "_overrideable" * (kind == "fused")
+    some = {"flash": [], "efficient": [None, True], "cudnn": [None, True], "fused": [None]}[kind]
+    plain, causal = (flops(getattr(torch.ops.aten, name), q, q, q, *some, 0.0, only) for only in (False, True))
+    # Queries and keys are scaled apart. A softmax of n scores takes 5n − 2, and 2n − 1 to see whether all are masked.
+    assert plain == 2 * product + 2 * q.numel() + 2 * 4 * 32 * ((5 * 32 - 2) + (2 * 32 - 1))
+    assert causal == plain + scores
+
+
+def test_the_backward_of_grouped_attention_costs_that_of_as_many_keys_as_queries() -> None:
+    def backward(heads: int) -> float:  # as many samples as heads, and as wide as there are heads of keys
+        q, *pair = (randn(4, h, 8, 2, grad=True) for h in (4, heads, heads))
+        out = F.scaled_dot_product_attention(q, *pair, enable_gqa=heads != 4)
+        return by_op(count(out.backward, torch.ones_like(out)))["_scaled_dot_product_flash_attention_for_cpu_backward"]
+
+    assert backward(4) == backward(2) == backward(1)
+
+
 def test_recurrent_networks() -> None:
     t, b, d = 5, 2, 8
     lstm = nn.LSTM(d, d).requires_grad_(False)
     products = 2 * t * b * 4 * d * (d + d)
-    assert products < flops(lstm, randn(t, b, d)) < 1.5 * products
+    # Four gates: two biases, one sum of both products. Three sigmoids and two tanh; then f·c + i·g, and o·tanh(c).
+    rest = t * b * d * (4 * (2 + 1) + 3 * 4 + 2 + 3 + 1)
+    assert flops(lstm, randn(t, b, d)) == products + rest
+    plain = nn.LSTM(d, d, bias=False).requires_grad_(False)
+    assert flops(plain, randn(t, b, d)) == products + rest - t * b * 4 * d * 2
+    both = nn.LSTM(d, d, bidirectional=True).requires_grad_(False)
+    assert flops(both, randn(t, b, d)) == 2 * (products + rest)
     assert count(nn.GRU(d, d), randn(t, b, d)).uncounted == {}
 
 
@@ -828,6 +870,17 @@ def test_lists_of_tensors_cost_what_their_tensors_do() -> None:
     assert flops(torch._foreach_add_, several, several, alpha=2) == 2 * 23
     assert flops(torch._foreach_zero_, several) == flops(torch._foreach_copy_, several, several) == 0
     assert flops(torch._foreach_addcmul, several, several, several, 0.5) == 3 * 23
+
+
+def test_two_tensors_are_close_if_all_their_numbers_are() -> None:
+    x, y = randn(4, 5), randn(4, 5)
+    assert flops(torch.allclose, x, y) == flops(torch.isclose, x, y) + 19
+    assert flops(torch.equal, x, x.clone()) == 20 + 19
+
+
+def test_a_device_among_the_arguments_changes_nothing() -> None:
+    numbers = flops(torch.linspace, 0, 1, 5)
+    assert flops(torch.linspace, 0, 1, 5, device=torch.device("cpu")) == numbers > 0
 
 
 def test_ops_of_prims_are_counted_under_their_own_name() -> None:
