@@ -67,7 +67,9 @@ def test_batches_vectors_and_einsum_follow_the_same_law(b: int, m: int, k: int) 
     assert flops(torch.matmul, randn(b, 1, m, k), randn(3, k, 2)) == 2 * (b * 3) * m * k * 2
     assert flops(torch.mv, randn(m, k), randn(k)) == 2 * m * k
     assert flops(torch.dot, randn(k), randn(k)) == 2 * k
-    assert flops(torch.dot, randn(k), randn(k), exact=True) == 2 * k - 1
+    for dot in (torch.dot, torch.vdot):
+        assert flops(dot, randn(k), randn(k)) == 2 * k
+        assert flops(dot, randn(k), randn(k), exact=True) == 2 * k - 1
     assert flops(torch.einsum, "bmk,bkn->bmn", randn(b, m, k + 1), randn(b, k + 1, 2)) == 2 * b * m * (k + 1) * 2
     assert flops(torch.addbmm, randn(m, 2), randn(b, m, k), randn(b, k, 2), exact=True) == m * 2 * 2 * b * k
 
@@ -152,6 +154,28 @@ def test_elementwise(fn, each: int | None) -> None:
     assert got == each if each else got > 0
 
 
+@pytest.mark.parametrize(
+    ("name", "each", "more"),
+    [("addcmul", 3, 2), ("xlogy", 4, 1), ("logit", 5, 0), ("frac", 2, 0), ("heaviside", 4, 1), ("sigmoid", 4, 0)],
+)
+def test_it_costs_the_same_in_place_and_into_a_tensor(name: str, each: int, more: int) -> None:
+    x, rest, op = torch.rand(3, 7), [torch.rand(3, 7) for _ in range(more)], getattr(torch.ops.aten, name)
+    assert flops(op, x, *rest) == flops(op, x, *rest, out=torch.empty(3, 7)) == each * 21
+    assert flops(getattr(torch.ops.aten, f"{name}_"), x, *rest) == each * 21
+
+
+def test_a_normalization_into_three_tensors_costs_what_it_costs_without_them() -> None:
+    x, w, b = randn(6, 5), randn(5), randn(5)
+    into = dict(zip(("out", "save_mean", "save_invstd"), (torch.empty(n) for n in (0, 0, 0)), strict=True))
+    norm = torch.ops.aten._native_batch_norm_legit
+    assert flops(norm.no_stats_out, x, w, b, True, 0.1, 1e-5, **into) == flops(norm.no_stats, x, w, b, True, 0.1, 1e-5)
+
+
+def test_of_nothing_nothing_is_computed() -> None:
+    for fn in (lambda x: x.clamp(0, 1), lambda x: torch.equal(x, x), torch.sigmoid):
+        assert flops(fn, randn(0)) == 0
+
+
 def test_broadcasting_counts_outputs() -> None:
     assert flops(torch.add, randn(5, 1), randn(1, 7)) == 35
 
@@ -171,6 +195,7 @@ def test_reductions_along_a_dimension() -> None:
     assert flops(lambda: x.mean(1)) == 6 * 7  # a division per row
     assert flops(lambda: x.var(1)) == 6 * 4 * 7  # mean, subtract, square, mean
     assert flops(lambda: x.std(1)) == 6 * 4 * 7 + 6  # and a root per row
+    assert flops(torch.std_mean, x, 1) == 6 * 4 * 7 + 6
     assert flops(lambda: x.cumsum(1)) == 6 * 6
     assert flops(lambda: x.norm()) == 42 + 41 + 1
     assert flops(torch.sum, randn(0, 3)) == 0
@@ -249,6 +274,21 @@ def test_the_gradient_of_a_repeated_number_is_a_sum(d: int, mode: str, op: str) 
     assert cost[f"{op}{d}d_backward"] == 6 * 8**d  # every number of the larger image is added to one of the smaller
 
 
+@pytest.mark.parametrize("d", [1, 2, 3])
+@pytest.mark.parametrize(("mode", "op"), [("reflect", "reflection_pad"), ("replicate", "replication_pad")])
+def test_the_gradient_of_a_padded_edge_is_added_to_it(d: int, mode: str, op: str) -> None:
+    x = randn(2, 3, *[4] * d, grad=True)
+    cost = by_op(count(lambda: F.pad(x, (1, 1) * d, mode=mode).backward(torch.ones(2, 3, *[6] * d))))
+    assert cost[f"{op}{d}d_backward"] == 6 * 6**d
+
+
+@pytest.mark.parametrize("name", ["hardshrink", "softshrink"])
+def test_the_gradient_of_a_shrinkage_asks_for_both_edges(name: str) -> None:
+    x = randn(20, grad=True)
+    cost = by_op(count(lambda: getattr(F, name)(x).backward(torch.ones(20))))
+    assert cost[f"{name}_backward"] == 3 * 20  # two comparisons and an and
+
+
 @pytest.mark.parametrize(("alpha", "beta", "more"), [(1, 1, 1), (2, 1, 2), (1, 0, 0), (1, 3, 2), (2, 0, 1), (2, 3, 3)])
 def test_products_with_something_added(alpha: float, beta: float, more: int) -> None:
     """One more addition per output; and a product each where alpha and beta are no 1."""
@@ -288,6 +328,8 @@ def test_a_convolution_in_one_and_three_dimensions_with_strides() -> None:
     x, w, b = randn(2, 3, 8, 8), randn(4, 3, 3, 3), randn(4)
     assert flops(F.conv2d, x, w, exact=True) == 2 * 4 * 36 * (2 * 27 - 1)
     assert flops(F.conv2d, x, w, b) == 2 * 4 * 36 * (2 * 27 + 1)
+    older = [(1, 1), (0, 0), (1, 1), False, (0, 0), 1, False, False, True, True]
+    assert flops(torch._convolution, x, w, b, *older) == 2 * 4 * 36 * (2 * 27 + 1)
 
 
 def test_fourier_transforms() -> None:
@@ -334,6 +376,9 @@ def test_complex_numbers_count_their_real_operations() -> None:
     assert flops(torch.mul, z, torch.ones(4, 5)) == 2 * 20
     assert flops(torch.mul, z, 2j) == 6 * 20
     assert flops(torch.add, z, z, alpha=2) == (2 + 2) * 20
+    assert flops(torch.add, z, z, alpha=2j) == (2 + 6) * 20
+    assert flops(torch.vdot, z[0], z[0], exact=True) == 8 * 5 - 2
+    assert count(F.silu, z).uncounted == {"silu": 1}  # some of its parts are known, and not all
     assert count(torch.prod, z).uncounted == {"prod": 1}
     assert flops(torch.sum, randn(20), dtype=torch.complex64) == 2 * 19
     for unknown in (torch.tanh, torch.all):
@@ -432,15 +477,24 @@ def test_every_fused_attention_costs_the_same_and_a_causal_mask_is_added_to_the_
     # Queries and keys are scaled apart. A softmax of n scores takes 5n − 2, and 2n − 1 to see whether all are masked.
     assert plain == 2 * product + 2 * q.numel() + 2 * 4 * 32 * ((5 * 32 - 2) + (2 * 32 - 1))
     assert causal == plain + scores
+    pairs = q[:, :2]  # as many heads of keys as there are samples
+    assert flops(getattr(torch.ops.aten, name), q, pairs, pairs, *some, 0.0, False) == plain
 
 
-def test_the_backward_of_grouped_attention_costs_that_of_as_many_keys_as_queries() -> None:
-    def backward(heads: int) -> float:  # as many samples as heads, and as wide as there are heads of keys
-        q, *pair = (randn(4, h, 8, 2, grad=True) for h in (4, heads, heads))
-        out = F.scaled_dot_product_attention(q, *pair, enable_gqa=heads != 4)
-        return by_op(count(out.backward, torch.ones_like(out)))["_scaled_dot_product_flash_attention_for_cpu_backward"]
+@pytest.mark.parametrize("samples", [2, 4])
+def test_grouped_attention_costs_that_of_as_many_keys_as_queries(samples: int) -> None:
+    def cost(heads: int, mask: Tensor | None = None) -> list[float]:  # as wide as there are heads of keys
+        q, *pair = (randn(samples, h, 8, 2, grad=True) for h in (4, heads, heads))
 
-    assert backward(4) == backward(2) == backward(1)
+        def step() -> None:
+            out = F.scaled_dot_product_attention(q, *pair, mask, enable_gqa=heads != 4)
+            out.backward(torch.ones_like(out))
+
+        return [row.flops for row in count(step).ops if row.op.startswith("_scaled")]
+
+    assert cost(4) == cost(2) == cost(1)
+    scores = samples * 4 * 8 * 8
+    assert cost(4, torch.zeros(8, 8)) == [each + scores for each in cost(4)]
 
 
 def test_recurrent_networks() -> None:
@@ -687,6 +741,7 @@ def test_in_place_reads_and_writes() -> None:
     assert moved(lambda: x.add_(1)) == (16, 16)
     assert moved(lambda: x.add_(y)) == (24, 24)
     assert moved(lambda: x.zero_()) == (8, 8)
+    assert moved(torch.zeros_like, x) == moved(x.new_ones, (8,)) == (8, 8)  # of x only the shape is read
     assert moved(lambda: x.copy_(y)) == (16, 16)
     assert moved(lambda: x.uniform_()) == (8, 8)
     assert moved(lambda: torch.add(x, y, out=x)) == (24, 24)
