@@ -18,6 +18,7 @@ from torch._ops import HigherOrderOperator
 from torch.utils.flop_counter import FlopCounterMode, register_flop_formula
 
 from helpers.counting import Cost, OpCost, count
+from helpers.flops import RULES
 
 side = st.integers(1, 9)
 ITEM = 4  # bytes of a float32
@@ -377,6 +378,7 @@ def test_complex_numbers_count_their_real_operations() -> None:
     assert flops(torch.mul, z, 2j) == 6 * 20
     assert flops(torch.add, z, z, alpha=2) == (2 + 2) * 20
     assert flops(torch.add, z, z, alpha=2j) == (2 + 6) * 20
+    assert flops(torch.vdot, z[0], z[0]) == 8 * 5
     assert flops(torch.vdot, z[0], z[0], exact=True) == 8 * 5 - 2
     assert count(F.silu, z).uncounted == {"silu": 1}  # some of its parts are known, and not all
     assert count(torch.prod, z).uncounted == {"prod": 1}
@@ -925,6 +927,13 @@ def test_lists_of_tensors_cost_what_their_tensors_do() -> None:
     assert flops(torch._foreach_add_, several, several, alpha=2) == 2 * 23
     assert flops(torch._foreach_zero_, several) == flops(torch._foreach_copy_, several, several) == 0
     assert flops(torch._foreach_addcmul, several, several, several, 0.5) == 3 * 23
+
+
+def test_a_composite_that_shows_no_arithmetic_is_free_only_if_it_is_listed_as_such(monkeypatch) -> None:
+    x = randn(2, 2)
+    assert flops(torch.full_like, x, 3.0) == 0
+    monkeypatch.delitem(RULES, "full_like")
+    assert count(torch.full_like, x, 3.0).uncounted == {"full_like": 1}
 
 
 def test_two_tensors_are_close_if_all_their_numbers_are() -> None:

@@ -395,6 +395,12 @@ def test_predicted_is_open_and_dashed_and_measured_is_filled():
     assert texts == ["predicted (open, dashed)", "measured (filled)"]
 
 
+def test_an_op_on_the_highest_ridge_is_compute_bound_as_the_roofline_says():
+    (marks,) = draw.roofline({"CPU": CPU}, [draw.Point("op", CPU.ridge, measured=10e9)]).axes[0].collections
+    assert CPU.bound(CPU.ridge, 1) == "compute"
+    assert tuple(marks.get_facecolor()[0]) == matplotlib.colors.to_rgba(draw.VERMILLION)
+
+
 def test_the_roof_of_a_datasheet_is_thin_and_black():
     measured, promised = ({"H100": H100}, []), ({"H100": H100}, ["H100"])
     colours = [
