@@ -13,7 +13,7 @@ from matplotlib.text import Annotation
 from PIL import Image
 
 from helpers import draw, formats
-from helpers.draw.style import apart
+from helpers.draw.style import GREY, apart
 from helpers.roofline import Roofline
 from tests import figures
 
@@ -248,6 +248,15 @@ def test_images_show_their_pixels_and_say_so():
         "Title: h w   (4, 6)",
         "Picture h w: 4 × 6, mean of each quarter 0 1 0 0",
     ]
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (2, 2, 3)])
+def test_images_beyond_black_and_white_are_cut_off_and_have_a_thin_edge(shape):
+    (ax,) = draw.images({"x": torch.full(shape, 2.0)}, "title").axes
+    assert (ax.images[0].get_array() == 1).all()
+    assert (draw.images({"x": torch.full(shape, -1.0)}, "title").axes[0].images[0].get_array() == 0).all()
+    assert {(spine.get_visible(), spine.get_linewidth()) for spine in ax.spines.values()} == {(True, 0.8)}
+    assert {spine.get_edgecolor() for spine in ax.spines.values()} == {matplotlib.colors.to_rgba(GREY)}
 
 
 @pytest.mark.parametrize("shape", [(3,), (2, 4, 4), (4, 4, 4), (1, 4, 4, 3)])
