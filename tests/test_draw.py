@@ -1,7 +1,10 @@
 """Figures are tested by their labels, counts and data, not by pixels; `show` by the bundle that it displays."""
 
 import io
+import os
 import struct
+import subprocess
+import sys
 
 import matplotlib
 import numpy as np
@@ -123,6 +126,14 @@ def test_drawing_leaves_the_learners_style_alone():
     with matplotlib.rc_context({"font.size": 30}):
         draw.png(draw.layouts())
         assert matplotlib.rcParams["font.size"] == 30
+
+
+def test_drawing_does_not_load_pyplot():
+    code = (
+        "import sys; from helpers import draw; draw.png(draw.layouts()); sys.exit('matplotlib.pyplot' in sys.modules)"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "MPLBACKEND"}
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment)
 
 
 def test_the_picture_is_opaque_at_110_dpi(figure):
