@@ -176,6 +176,13 @@ def test_summary_changes_with_the_data():
     assert changed != draw.summary(draw.lines({"a": ([1, 10], [1, 2])}, "title", "x", "y"))
 
 
+@pytest.mark.parametrize(("count", "marked"), [(8, True), (9, False)])
+def test_on_a_logarithmic_axis_up_to_eight_places_are_marked_each(count, marked):
+    places = [2**k for k in range(count)]
+    ticks = draw.lines({"a": (places, places)}, "t", "x", "y", log="x").axes[0].get_xticks().tolist()
+    assert (ticks == places) is marked
+
+
 def test_summary_thins_out_long_lines():
     text = draw.summary(draw.lines({"a": (range(101), range(101))}, "t", "x", "y"))
     assert "Line a: (0, 0) (25, 25) (50, 50) (75, 75) (100, 100) of 101 points" in text
@@ -198,7 +205,7 @@ def test_bars_beyond_the_limit_are_hatched_and_every_size_is_written():
     assert "Line limit: (1, 0) (1, 1)\nBars a: 0.4\nBars b: 6" in draw.summary(FIGURES["bars"]())
 
 
-@pytest.mark.parametrize(("scale", "unit"), [(1, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-8, "µs")])
+@pytest.mark.parametrize(("scale", "unit"), [(1, "s"), (0.3, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-8, "µs")])
 def test_runs_show_each_run_in_a_fitting_unit(scale, unit):
     axes = draw.runs([2 * scale, 1.5 * scale, 4 * scale], "title").axes[0]
     assert axes.get_ylabel() == f"time / {unit}"
