@@ -139,7 +139,6 @@ def _attention_backward(query: Tensor, key: Tensor, value: Tensor, out: Tensor, 
 
 DEFINITIONS: dict[str, Callable] = {
     **dict.fromkeys(("var", "var_mean"), _var),  # the mean is a step on the way
-    **dict.fromkeys(("std", "std_mean"), lambda **named: _var(**named).sqrt()),
     "clamp": _clamp,
     "allclose": lambda self, other, *_, **__: torch.isclose(self, other).all(),
     "equal": lambda self, other: (self == other).all(),
@@ -301,7 +300,7 @@ def _functional(func: OpOverload) -> OpOverload:
     """The form of an op that writes nothing: add for add_ and for add.out."""
     if not facts(func).writes:
         return func
-    packet = getattr(aten, facts(func).name, func._overloadpacket)
+    packet = getattr(aten, facts(func).name, None)
     for overload in (func._overloadname, func._overloadname.removesuffix("_out"), "default"):
         candidate = getattr(packet, overload, None)
         if candidate is not None and not facts(candidate).writes:

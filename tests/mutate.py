@@ -39,6 +39,8 @@ EXPLAINED = ROOT / "tests" / "survivors.toml"
 PROCESSES = 2
 # These start a kernel or a process of their own for nearly everything they do, or look at the files of the project.
 NOT_RUN = {"test_notebooks", "test_project", "test_refresh", "test_layers", "test_mutate"}
+# Of the copies of the project.
+LEFT_OUT = (".git", ".venv", ".mutation", "__pycache__", ".*_cache", ".hypothesis", ".ipynb_checkpoints")
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "MPLBACKEND": "agg"}
 
 
@@ -327,8 +329,7 @@ def run_all(jobs: Iterator[tuple[Any, Callable[[Path], Callable[[], Any]], float
         free = []
         for number in range(PROCESSES):
             free.append(Path(parent).resolve() / f"copy{number}")
-            leave = shutil.ignore_patterns(".git", ".venv", ".mutation", "*cache*", ".hypothesis", ".ipynb_checkpoints")
-            shutil.copytree(ROOT, free[-1], ignore=leave)
+            shutil.copytree(ROOT, free[-1], ignore=shutil.ignore_patterns(*LEFT_OUT))
         busy: list[tuple[Any, Job]] = []
         more = True
         try:

@@ -18,6 +18,7 @@ from torch._ops import HigherOrderOperator
 from torch.utils.flop_counter import FlopCounterMode, register_flop_formula
 
 from helpers.counting import Cost, OpCost, count
+from helpers.flops import RULES
 
 side = st.integers(1, 9)
 ITEM = 4  # bytes of a float32
@@ -67,7 +68,9 @@ def test_batches_vectors_and_einsum_follow_the_same_law(b: int, m: int, k: int) 
     assert flops(torch.matmul, randn(b, 1, m, k), randn(3, k, 2)) == 2 * (b * 3) * m * k * 2
     assert flops(torch.mv, randn(m, k), randn(k)) == 2 * m * k
     assert flops(torch.dot, randn(k), randn(k)) == 2 * k
-    assert flops(torch.dot, randn(k), randn(k), exact=True) == 2 * k - 1
+    for dot in (torch.dot, torch.vdot):
+        assert flops(dot, randn(k), randn(k)) == 2 * k
+        assert flops(dot, randn(k), randn(k), exact=True) == 2 * k - 1
     assert flops(torch.einsum, "bmk,bkn->bmn", randn(b, m, k + 1), randn(b, k + 1, 2)) == 2 * b * m * (k + 1) * 2
     assert flops(torch.addbmm, randn(m, 2), randn(b, m, k), randn(b, k, 2), exact=True) == m * 2 * 2 * b * k
 
@@ -152,6 +155,28 @@ def test_elementwise(fn, each: int | None) -> None:
     assert got == each if each else got > 0
 
 
+@pytest.mark.parametrize(
+    ("name", "each", "more"),
+    [("addcmul", 3, 2), ("xlogy", 4, 1), ("logit", 5, 0), ("frac", 2, 0), ("heaviside", 4, 1), ("sigmoid", 4, 0)],
+)
+def test_it_costs_the_same_in_place_and_into_a_tensor(name: str, each: int, more: int) -> None:
+    x, rest, op = torch.rand(3, 7), [torch.rand(3, 7) for _ in range(more)], getattr(torch.ops.aten, name)
+    assert flops(op, x, *rest) == flops(op, x, *rest, out=torch.empty(3, 7)) == each * 21
+    assert flops(getattr(torch.ops.aten, f"{name}_"), x, *rest) == each * 21
+
+
+def test_a_normalization_into_three_tensors_costs_what_it_costs_without_them() -> None:
+    x, w, b = randn(6, 5), randn(5), randn(5)
+    into = dict(zip(("out", "save_mean", "save_invstd"), (torch.empty(n) for n in (0, 0, 0)), strict=True))
+    norm = torch.ops.aten._native_batch_norm_legit
+    assert flops(norm.no_stats_out, x, w, b, True, 0.1, 1e-5, **into) == flops(norm.no_stats, x, w, b, True, 0.1, 1e-5)
+
+
+def test_of_nothing_nothing_is_computed() -> None:
+    for fn in (lambda x: x.clamp(0, 1), lambda x: torch.equal(x, x), torch.sigmoid):
+        assert flops(fn, randn(0)) == 0
+
+
 def test_broadcasting_counts_outputs() -> None:
     assert flops(torch.add, randn(5, 1), randn(1, 7)) == 35
 
@@ -171,6 +196,7 @@ def test_reductions_along_a_dimension() -> None:
     assert flops(lambda: x.mean(1)) == 6 * 7  # a division per row
     assert flops(lambda: x.var(1)) == 6 * 4 * 7  # mean, subtract, square, mean
     assert flops(lambda: x.std(1)) == 6 * 4 * 7 + 6  # and a root per row
+    assert flops(torch.std_mean, x, 1) == 6 * 4 * 7 + 6
     assert flops(lambda: x.cumsum(1)) == 6 * 6
     assert flops(lambda: x.norm()) == 42 + 41 + 1
     assert flops(torch.sum, randn(0, 3)) == 0
@@ -200,6 +226,8 @@ def test_pooling() -> None:
     reads = (3 + 4 + 3) ** 2  # windows of 8 to 3: 0-2, 2-5, 5-7
     assert flops(F.adaptive_avg_pool2d, x, 3) == 6 * reads
     assert flops(F.adaptive_max_pool2d, x, 3) == 6 * (reads - 9)
+    assert flops(F.max_pool2d, x, [2]) == outputs * 3  # one number stands for all sides
+    assert flops(F.avg_pool2d, x, [2]) == outputs * 4
 
 
 def windows(size: int, n: int) -> int:
@@ -247,6 +275,21 @@ def test_the_gradient_of_a_repeated_number_is_a_sum(d: int, mode: str, op: str) 
     assert cost[f"{op}{d}d_backward"] == 6 * 8**d  # every number of the larger image is added to one of the smaller
 
 
+@pytest.mark.parametrize("d", [1, 2, 3])
+@pytest.mark.parametrize(("mode", "op"), [("reflect", "reflection_pad"), ("replicate", "replication_pad")])
+def test_the_gradient_of_a_padded_edge_is_added_to_it(d: int, mode: str, op: str) -> None:
+    x = randn(2, 3, *[4] * d, grad=True)
+    cost = by_op(count(lambda: F.pad(x, (1, 1) * d, mode=mode).backward(torch.ones(2, 3, *[6] * d))))
+    assert cost[f"{op}{d}d_backward"] == 6 * 6**d
+
+
+@pytest.mark.parametrize("name", ["hardshrink", "softshrink"])
+def test_the_gradient_of_a_shrinkage_asks_for_both_edges(name: str) -> None:
+    x = randn(20, grad=True)
+    cost = by_op(count(lambda: getattr(F, name)(x).backward(torch.ones(20))))
+    assert cost[f"{name}_backward"] == 3 * 20  # two comparisons and an and
+
+
 @pytest.mark.parametrize(("alpha", "beta", "more"), [(1, 1, 1), (2, 1, 2), (1, 0, 0), (1, 3, 2), (2, 0, 1), (2, 3, 3)])
 def test_products_with_something_added(alpha: float, beta: float, more: int) -> None:
     """One more addition per output; and a product each where alpha and beta are no 1."""
@@ -258,6 +301,16 @@ def test_products_with_something_added(alpha: float, beta: float, more: int) -> 
     assert flops(torch.addbmm, randn(4, 6), stack, randn(3, 5, 6), **scaled) == 24 * (3 * 10 + more)
     assert flops(torch.addmm, randn(4, 6), a, b, exact=True, **scaled) == 24 * (9 + more)
     assert flops(torch.bmm, stack, randn(3, 5, 6), exact=True) == 72 * 9
+
+
+def test_products_of_eight_bit_numbers() -> None:
+    a, b = (torch.empty(*shape, dtype=torch.float8_e4m3fn, device="meta") for shape in ((16, 32), (48, 32)))
+    scale = torch.empty((), device="meta")
+    scaled = functools.partial(torch._scaled_mm, a, b.T, scale, scale, out_dtype=torch.bfloat16)
+    assert flops(scaled) == 16 * 48 * 2 * 32
+    assert flops(scaled, exact=True) == 16 * 48 * (2 * 32 - 1)
+    ints = torch.ones(32, 16, dtype=torch.int8)
+    assert flops(torch._int_mm, ints, ints.T, exact=True) == 32 * 32 * (2 * 16 - 1)
 
 
 def test_scans_cost_one_less_than_the_numbers_of_each_row() -> None:
@@ -276,6 +329,8 @@ def test_a_convolution_in_one_and_three_dimensions_with_strides() -> None:
     x, w, b = randn(2, 3, 8, 8), randn(4, 3, 3, 3), randn(4)
     assert flops(F.conv2d, x, w, exact=True) == 2 * 4 * 36 * (2 * 27 - 1)
     assert flops(F.conv2d, x, w, b) == 2 * 4 * 36 * (2 * 27 + 1)
+    older = [(1, 1), (0, 0), (1, 1), False, (0, 0), 1, False, False, True, True]
+    assert flops(torch._convolution, x, w, b, *older) == 2 * 4 * 36 * (2 * 27 + 1)
 
 
 def test_fourier_transforms() -> None:
@@ -322,8 +377,15 @@ def test_complex_numbers_count_their_real_operations() -> None:
     assert flops(torch.mul, z, torch.ones(4, 5)) == 2 * 20
     assert flops(torch.mul, z, 2j) == 6 * 20
     assert flops(torch.add, z, z, alpha=2) == (2 + 2) * 20
+    assert flops(torch.add, z, z, alpha=2j) == (2 + 6) * 20
+    assert flops(torch.vdot, z[0], z[0]) == 8 * 5
+    assert flops(torch.vdot, z[0], z[0], exact=True) == 8 * 5 - 2
+    assert count(F.silu, z).uncounted == {"silu": 1}  # some of its parts are known, and not all
     assert count(torch.prod, z).uncounted == {"prod": 1}
-    assert count(torch.tanh, z).uncounted == {"tanh": 1}
+    assert flops(torch.sum, randn(20), dtype=torch.complex64) == 2 * 19
+    for unknown in (torch.tanh, torch.all):
+        cost = count(unknown, z)
+        assert (cost.flops, cost.uncounted) == (0, {unknown.__name__: 1})
     assert flops(torch.fft.fft, z[0]) == round(5 * 5 * math.log2(5))
     assert flops(torch.fft.rfft, randn(3, 64)) == 3 * 2.5 * 64 * 6
 
@@ -407,11 +469,47 @@ def test_the_attention_of_a_gpu_counts_what_is_added_to_the_scores() -> None:
     assert backward(bias) == backward(None) + scores
 
 
+@pytest.mark.parametrize("kind", ["flash", "efficient", "cudnn", "fused"])
+def test_every_fused_attention_costs_the_same_and_a_causal_mask_is_added_to_the_scores(kind: str) -> None:
+    q = torch.empty(2, 4, 32, 16, device="meta")
+    scores, product = 2 * 4 * 32 * 32, 2 * 2 * 4 * 32 * 32 * 16
+    name = f"_scaled_dot_product_{kind}_attention" + "_overrideable" * (kind == "fused")
+    some = {"flash": [], "efficient": [None, True], "cudnn": [None, True], "fused": [None]}[kind]
+    plain, causal = (flops(getattr(torch.ops.aten, name), q, q, q, *some, 0.0, only) for only in (False, True))
+    # Queries and keys are scaled apart. A softmax of n scores takes 5n − 2, and 2n − 1 to see whether all are masked.
+    assert plain == 2 * product + 2 * q.numel() + 2 * 4 * 32 * ((5 * 32 - 2) + (2 * 32 - 1))
+    assert causal == plain + scores
+    pairs = q[:, :2]  # as many heads of keys as there are samples
+    assert flops(getattr(torch.ops.aten, name), q, pairs, pairs, *some, 0.0, False) == plain
+
+
+@pytest.mark.parametrize("samples", [2, 4])
+def test_grouped_attention_costs_that_of_as_many_keys_as_queries(samples: int) -> None:
+    def cost(heads: int, mask: Tensor | None = None) -> list[float]:  # as wide as there are heads of keys
+        q, *pair = (randn(samples, h, 8, 2, grad=True) for h in (4, heads, heads))
+
+        def step() -> None:
+            out = F.scaled_dot_product_attention(q, *pair, mask, enable_gqa=heads != 4)
+            out.backward(torch.ones_like(out))
+
+        return [row.flops for row in count(step).ops if row.op.startswith("_scaled")]
+
+    assert cost(4) == cost(2) == cost(1)
+    scores = samples * 4 * 8 * 8
+    assert cost(4, torch.zeros(8, 8)) == [each + scores for each in cost(4)]
+
+
 def test_recurrent_networks() -> None:
     t, b, d = 5, 2, 8
     lstm = nn.LSTM(d, d).requires_grad_(False)
     products = 2 * t * b * 4 * d * (d + d)
-    assert products < flops(lstm, randn(t, b, d)) < 1.5 * products
+    # Four gates: two biases, one sum of both products. Three sigmoids and two tanh; then f·c + i·g, and o·tanh(c).
+    rest = t * b * d * (4 * (2 + 1) + 3 * 4 + 2 + 3 + 1)
+    assert flops(lstm, randn(t, b, d)) == products + rest
+    plain = nn.LSTM(d, d, bias=False).requires_grad_(False)
+    assert flops(plain, randn(t, b, d)) == products + rest - t * b * 4 * d * 2
+    both = nn.LSTM(d, d, bidirectional=True).requires_grad_(False)
+    assert flops(both, randn(t, b, d)) == 2 * (products + rest)
     assert count(nn.GRU(d, d), randn(t, b, d)).uncounted == {}
 
 
@@ -645,6 +743,7 @@ def test_in_place_reads_and_writes() -> None:
     assert moved(lambda: x.add_(1)) == (16, 16)
     assert moved(lambda: x.add_(y)) == (24, 24)
     assert moved(lambda: x.zero_()) == (8, 8)
+    assert moved(torch.zeros_like, x) == moved(x.new_ones, (8,)) == (8, 8)  # of x only the shape is read
     assert moved(lambda: x.copy_(y)) == (16, 16)
     assert moved(lambda: x.uniform_()) == (8, 8)
     assert moved(lambda: torch.add(x, y, out=x)) == (24, 24)
@@ -828,6 +927,24 @@ def test_lists_of_tensors_cost_what_their_tensors_do() -> None:
     assert flops(torch._foreach_add_, several, several, alpha=2) == 2 * 23
     assert flops(torch._foreach_zero_, several) == flops(torch._foreach_copy_, several, several) == 0
     assert flops(torch._foreach_addcmul, several, several, several, 0.5) == 3 * 23
+
+
+def test_a_composite_that_shows_no_arithmetic_is_free_only_if_it_is_listed_as_such(monkeypatch) -> None:
+    x = randn(2, 2)
+    assert flops(torch.full_like, x, 3.0) == 0
+    monkeypatch.delitem(RULES, "full_like")
+    assert count(torch.full_like, x, 3.0).uncounted == {"full_like": 1}
+
+
+def test_two_tensors_are_close_if_all_their_numbers_are() -> None:
+    x, y = randn(4, 5), randn(4, 5)
+    assert flops(torch.allclose, x, y) == flops(torch.isclose, x, y) + 19
+    assert flops(torch.equal, x, x.clone()) == 20 + 19
+
+
+def test_a_device_among_the_arguments_changes_nothing() -> None:
+    numbers = flops(torch.linspace, 0, 1, 5)
+    assert flops(torch.linspace, 0, 1, 5, device=torch.device("cpu")) == numbers > 0
 
 
 def test_ops_of_prims_are_counted_under_their_own_name() -> None:

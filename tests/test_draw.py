@@ -1,7 +1,10 @@
 """Figures are tested by their labels, counts and data, not by pixels; `show` by the bundle that it displays."""
 
 import io
+import os
 import struct
+import subprocess
+import sys
 
 import matplotlib
 import numpy as np
@@ -13,7 +16,7 @@ from matplotlib.text import Annotation
 from PIL import Image
 
 from helpers import draw, formats
-from helpers.draw.style import apart
+from helpers.draw.style import GREY, apart
 from helpers.roofline import Roofline
 from tests import figures
 
@@ -125,6 +128,14 @@ def test_drawing_leaves_the_learners_style_alone():
         assert matplotlib.rcParams["font.size"] == 30
 
 
+def test_drawing_does_not_load_pyplot():
+    code = (
+        "import sys; from helpers import draw; draw.png(draw.layouts()); sys.exit('matplotlib.pyplot' in sys.modules)"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "MPLBACKEND"}
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment)
+
+
 def test_the_picture_is_opaque_at_110_dpi(figure):
     data = draw.png(figure, quick=True)
     width, height = struct.unpack(">II", data[16:24])
@@ -165,6 +176,13 @@ def test_summary_changes_with_the_data():
     assert changed != draw.summary(draw.lines({"a": ([1, 10], [1, 2])}, "title", "x", "y"))
 
 
+@pytest.mark.parametrize(("count", "marked"), [(8, True), (9, False)])
+def test_on_a_logarithmic_axis_up_to_eight_places_are_marked_each(count, marked):
+    places = [2**k for k in range(count)]
+    ticks = draw.lines({"a": (places, places)}, "t", "x", "y", log="x").axes[0].get_xticks().tolist()
+    assert (ticks == places) is marked
+
+
 def test_summary_thins_out_long_lines():
     text = draw.summary(draw.lines({"a": (range(101), range(101))}, "t", "x", "y"))
     assert "Line a: (0, 0) (25, 25) (50, 50) (75, 75) (100, 100) of 101 points" in text
@@ -187,7 +205,7 @@ def test_bars_beyond_the_limit_are_hatched_and_every_size_is_written():
     assert "Line limit: (1, 0) (1, 1)\nBars a: 0.4\nBars b: 6" in draw.summary(FIGURES["bars"]())
 
 
-@pytest.mark.parametrize(("scale", "unit"), [(1, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-8, "µs")])
+@pytest.mark.parametrize(("scale", "unit"), [(1, "s"), (0.3, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-8, "µs")])
 def test_runs_show_each_run_in_a_fitting_unit(scale, unit):
     axes = draw.runs([2 * scale, 1.5 * scale, 4 * scale], "title").axes[0]
     assert axes.get_ylabel() == f"time / {unit}"
@@ -248,6 +266,15 @@ def test_images_show_their_pixels_and_say_so():
         "Title: h w   (4, 6)",
         "Picture h w: 4 × 6, mean of each quarter 0 1 0 0",
     ]
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (2, 2, 3)])
+def test_images_beyond_black_and_white_are_cut_off_and_have_a_thin_edge(shape):
+    (ax,) = draw.images({"x": torch.full(shape, 2.0)}, "title").axes
+    assert (ax.images[0].get_array() == 1).all()
+    assert (draw.images({"x": torch.full(shape, -1.0)}, "title").axes[0].images[0].get_array() == 0).all()
+    assert {(spine.get_visible(), spine.get_linewidth()) for spine in ax.spines.values()} == {(True, 0.8)}
+    assert {spine.get_edgecolor() for spine in ax.spines.values()} == {matplotlib.colors.to_rgba(GREY)}
 
 
 @pytest.mark.parametrize("shape", [(3,), (2, 4, 4), (4, 4, 4), (1, 4, 4, 3)])
@@ -393,6 +420,12 @@ def test_predicted_is_open_and_dashed_and_measured_is_filled():
     assert tuple(measured.get_facecolor()[0]) == matplotlib.colors.to_rgba(draw.BLUE)
     texts = [text.get_text() for legend in ax.figure.legends for text in legend.get_texts()]
     assert texts == ["predicted (open, dashed)", "measured (filled)"]
+
+
+def test_an_op_on_the_highest_ridge_is_compute_bound_as_the_roofline_says():
+    (marks,) = draw.roofline({"CPU": CPU}, [draw.Point("op", CPU.ridge, measured=10e9)]).axes[0].collections
+    assert CPU.bound(CPU.ridge, 1) == "compute"
+    assert tuple(marks.get_facecolor()[0]) == matplotlib.colors.to_rgba(draw.VERMILLION)
 
 
 def test_the_roof_of_a_datasheet_is_thin_and_black():

@@ -1,5 +1,6 @@
 """The list of mutants that may live fits the code as it is; and how a mutant is made and named."""
 
+import shutil
 import tomllib
 
 import pytest
@@ -76,3 +77,13 @@ def test_a_mutant_differs_in_one_place(monkeypatch, tmp_path):
     for mutant in found:
         compile(mutant.source, "m.py", "exec")
         assert mutant.source != SOURCE and mutant.original == SOURCE
+
+
+def test_a_copy_of_the_project_has_all_that_the_tests_read():
+    leave = shutil.ignore_patterns(*mutate.LEFT_OUT)
+    for folder in ("helpers", "notebooks", "tests"):
+        kinds = (".py", ".txt", ".ipynb", ".toml", ".mplstyle")
+        files = [path for path in (ROOT / folder).rglob("*") if path.suffix in kinds]
+        names = {part for path in files for part in path.relative_to(ROOT).parts} - {".ipynb_checkpoints"}
+        assert "kv_cache.txt" in names or folder != "tests"
+        assert leave(folder, sorted(names)) == set()

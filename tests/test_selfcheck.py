@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from helpers.exercises import EXERCISES, Exercise, allocated_bytes
+from helpers.exercises.exercise import add
 from helpers.selfcheck import _judge, check, compare
 from tests import answers
 
@@ -484,3 +485,8 @@ def test_a_cost_may_be_named_as_a_field_of_a_count():
         message = _judge(scored, (lambda x: x + 1 + 1,)).message
         assert f"takes {2 * more} {unit} where {more} {unit} would do" in message
         assert _judge(scored, (lambda x: x.add(2),)).status == "correct"
+
+
+def test_two_exercises_of_one_name_are_refused():
+    with pytest.raises(ValueError, match="there are two exercises named 'bottleneck'"):
+        add("bottleneck", oracle=lambda: 1)

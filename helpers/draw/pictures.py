@@ -63,7 +63,7 @@ def images(pictures: dict[str, torch.Tensor], title: str, columns: int = 1) -> F
     for ax, (name, picture) in itertools.zip_longest(axes, pictures.items(), fillvalue=("", None)):
         ax.set(xticks=[], yticks=[])
         ax.grid(visible=False)
-        ax.spines[:].set(visible=picture is not None, color=GREY, linewidth=0.8)  # white pictures end somewhere
+        ax.spines[:].set(visible=picture is not None, color=GREY)  # white pictures end somewhere
         if picture is not None:
             pixels = picture.detach().cpu().clamp(0, 1).numpy()
             ax.imshow(pixels, cmap="gray", vmin=0, vmax=1, interpolation="nearest", label=name)
