@@ -46,6 +46,26 @@ def test_the_best_size_wins_and_the_three_best_are_measured_twice(stopwatch):
     assert stopwatch.now == pytest.approx(10, rel=0.2)
 
 
+def test_a_peak_is_that_of_the_device_and_dtype_that_are_named(stopwatch, monkeypatch):
+    asked = set()
+
+    def time(size, label, dtype, where, seconds):
+        asked.add((label, dtype, where))
+        return stopwatch.time(size, label, dtype, where, seconds)
+
+    monkeypatch.setattr(machine, "_time", time)
+    monkeypatch.setattr(machine, "free_memory", {torch.device("cuda"): 80e9}.__getitem__)
+    monkeypatch.setattr(machine, "name", {torch.device("cuda"): "a GPU"}.__getitem__)
+    found = machine.peak("tfloat32", "cuda", seconds=10, sizes=(64, 128), now=stopwatch.read)
+    assert (found.device, found.dtype) == ("a GPU", "tfloat32")
+    assert asked == {("tfloat32", torch.float32, torch.device("cuda"))}
+
+
+def test_main_memory_is_a_quarter_of_what_is_free_on_the_device(monkeypatch):
+    monkeypatch.setattr(machine, "free_memory", {torch.device("cpu"): 2**20}.__getitem__)
+    assert machine._main_memory(torch.device("cpu")) == 2**18
+
+
 def test_a_size_that_takes_too_long_is_not_tried(stopwatch):
     found = run(stopwatch, seconds=0.3)
     assert 512 not in stopwatch.asked and found.size == 128
@@ -203,6 +223,10 @@ def test_a_gpu_is_described_by_its_driver(monkeypatch):
     assert machine.device() == "cuda"
     assert machine.name() == "NVIDIA H100 PCIe"
     assert machine.spec().memory == 80e9
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert machine.device() == "cpu"
+    assert machine.spec("cuda").memory == 80e9
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     assert (machine.free_memory(), machine.caches()) == (5, {"L2": 50})
     del told.L2_cache_size
     assert machine.caches() == {}

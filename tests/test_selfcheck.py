@@ -363,6 +363,7 @@ def test_compare_hides_the_value_until_there_is_a_guess():
 
 
 X = torch.arange(12.0).view(3, 4)  # 48 byte
+KEPT = torch.ones(5)
 
 
 def clones_one_after_the_other(x):
@@ -390,6 +391,7 @@ def clones_one_after_the_other(x):
         (lambda x: [x.clone() for _ in range(10)][-1], 480),
         (clones_one_after_the_other, 480),  # freed at once, counted all the same
         (lambda x: torch.empty(0), 0),
+        (lambda x: KEPT, 20),  # no operation in the call, but not what the caller gave, either
     ],
 )
 def test_allocated_bytes_counts_new_storages(function, nbytes):
@@ -414,7 +416,7 @@ SCORED = Exercise(
     ("function", "message"),
     [
         (lambda x, n: x[len(x) - n :], "correct."),
-        (lambda x, n: x[-n:].clone(), r"the result is right, but .* takes 32 B where 0 B would do\. You copied\."),
+        (lambda x, n: x[-n:].clone(), r"the result is right, but last_rows\(.*, 2\) takes 32 B where .* You copied\."),
         (lambda x, n: x.clone()[-n:], r"the result is right, but .* takes 48 B where 0 B would do\. Hint: Slice\."),
         (lambda x, n: x[:n].clone(), r".*expected 4 at \(0, 0\), got 0\. You took the first rows\."),
         (lambda x, n: x[-n:].double(), r".*expected dtype torch.float32, got torch.float64\. Hint: Slice\."),
