@@ -111,6 +111,18 @@ def test_every_formula_is_mathml(exported):
         assert not re.search(r"[\\$]", formula.get_text()), formula  # a command that was not understood
 
 
+def test_headings_have_ids_of_their_words_and_no_two_the_same():
+    text = markdown("## Bytes, *FLOPs* & `x.t()`!\n\n## Bytes, FLOPs & x.t()\n\n### Time")
+    found = [(heading.name, heading["id"]) for heading in BeautifulSoup(text, "html.parser").find_all(["h2", "h3"])]
+    assert found == [("h2", "bytes-flops-amp-x-t"), ("h2", "bytes-flops-amp-x-t-1"), ("h3", "time")]
+
+
+def test_without_files_to_link_to_a_link_to_a_notebook_is_text():
+    assert markdown("[04](04_flop_counting.ipynb#x) [a](https://example.org/#b)") == (
+        '<p>04 <a href="https://example.org/#b">a</a></p>\n'
+    )
+
+
 def test_formulas_have_their_parts():
     text = markdown(r"$$\frac{F}{2^{k}}$$")
     formula = BeautifulSoup(text, "html.parser").math
@@ -294,6 +306,32 @@ def test_bad_arguments_are_named(monkeypatch, capsys, tmp_path, arguments, messa
         command(monkeypatch, "--out", tmp_path / "new", *arguments)
     assert message in capsys.readouterr().err
     assert not (tmp_path / "new").exists()
+
+
+def test_the_folder_must_be_given(monkeypatch, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        command(monkeypatch, "pages")
+    assert "required: --out" in capsys.readouterr().err
+
+
+def test_where_there_is_no_notebook_the_message_says_none(monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr("helpers.export.__main__.NOTEBOOKS", [])
+    with pytest.raises(SystemExit, match="2"):
+        command(monkeypatch, "pages", "--out", tmp_path / "new", "01")
+    assert "there is no notebook 01; there are none" in capsys.readouterr().err
+
+
+def test_the_command_line_explains_its_arguments(monkeypatch, capsys):
+    with pytest.raises(SystemExit, match="0"):
+        command(monkeypatch, "--help")
+    words = " ".join(capsys.readouterr().out.split())
+    assert words.startswith("usage: python -m helpers.export [-h] --out DIR {slides,pages} [NN ...]")
+    for explained in (
+        "{slides,pages} decks of slides with notes for the speaker, or pages to read",
+        "NN notebook numbers, such as 01; default: all",
+        "--out DIR the folder to write to",
+    ):
+        assert explained in words
 
 
 @pytest.mark.parametrize("other", ["notes.txt", "01_float_formats.slides.html"])

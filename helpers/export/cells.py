@@ -18,7 +18,7 @@ class Renderer(IPythonRenderer):
     """
 
     def __init__(self, files: dict[str, str]) -> None:
-        super().__init__(escape=False, exclude_anchor_links=True)
+        super().__init__(escape=False)
         self._files = files
         self.headings: list[tuple[int, str, str]] = []  # level, id, HTML
 
