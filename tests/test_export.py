@@ -1,6 +1,8 @@
 """The exported slides and pages: they need no network, lose nothing, lead nowhere wrong, and refuse bad input."""
 
+import base64
 import importlib.util
+import io
 import re
 import sys
 import tomllib
@@ -11,6 +13,8 @@ from urllib.parse import unquote
 import nbformat
 import pytest
 from bs4 import BeautifulSoup
+from fontTools.ttLib import TTFont
+from matplotlib import get_data_path
 from nbformat.v4 import new_markdown_cell, new_notebook
 
 from helpers import export
@@ -76,6 +80,30 @@ def test_nothing_is_loaded_from_anywhere(documents):
         css = "\n".join(style.string for style in document.find_all("style"))
         assert "@import" not in css
         assert set(re.findall(r"url\(\s*['\"]?([a-z]+)", css)) <= {"data"}, name
+
+
+def test_decks_and_pages_have_their_styles(documents):
+    for (kind, name), document in documents.items():
+        own = "slides.css" if kind == "slides" and name else "page.css"
+        text = (ROOT / "helpers" / "export" / "templates" / own).read_text("utf-8").strip()
+        assert text in "\n".join(style.string for style in document.find_all("style")), (kind, name)
+
+
+def test_the_fonts_of_a_deck_are_what_they_are_called_and_have_its_letters(documents):
+    deck = documents["slides", NOTEBOOKS[1].stem]
+    styles = "\n".join(style.string for style in deck.find_all("style"))
+    rules = re.findall(r'@font-face \{ font-family: "(.+?)";(.*?)src: url\(data:font/woff;base64,(.+?)\)', styles)
+    letters = {*map(chr, range(32, 127)), *filter(str.isprintable, deck.body.get_text())}
+    wanted = {"Book": "", "Bold": "font-weight: bold;", "Oblique": "font-style: italic;"}
+    found = []
+    for family, style, data in rules:
+        font = TTFont(io.BytesIO(base64.b64decode(data)))
+        name, face, file = map(font["name"].getDebugName, (1, 2, 6))
+        assert (family, style.strip()) == (name, wanted[face])
+        whole = TTFont(f"{get_data_path()}/fonts/ttf/{file}.ttf").getBestCmap()
+        assert {chr(code) for code in font.getBestCmap()} >= letters & {chr(code) for code in whole}
+        found.append((family, face))
+    assert sorted(found) == [(f"DejaVu Sans{mono}", face) for mono in ("", " Mono") for face in sorted(wanted)]
 
 
 def test_every_figure_is_there_with_its_alt_text(exported):
@@ -260,6 +288,7 @@ def test_slide_types_make_sections_slides_and_fragments(tmp_path):
         cell("i", "fragment"),
         cell("j", "slide"),
     ) == [["a (note) b [ c d ] [ e ]", "f [ g ]", "h [ i ]"], ["j"]]
+    assert sections(tmp_path, cell("a", "slide"), cell("b", "fragment"), cell("note", "notes")) == [["a [ b (note) ]"]]
 
 
 @pytest.mark.parametrize(
