@@ -1,1 +1,1 @@
-"""Tests of the helpers and of the notebooks; `python -m tests.refresh` rewrites the notebooks' outputs."""
+"""Tests of the helpers and of the notebooks; `python -m tests.tools.refresh` rewrites the notebooks' outputs."""

@@ -7,9 +7,9 @@ import re
 
 import pytest
 
-from tests import browser
-from tests.contrast import contrast
-from tests.course import NOTEBOOKS, read, tags
+from tests.tools import browser
+from tests.tools.contrast import contrast
+from tests.tools.course import NOTEBOOKS, read, tags
 
 CONTROLS = "button, input, select, [role=slider], [role=textbox]"
 PICTURES = ".jp-OutputArea-output.jp-RenderedImage img"

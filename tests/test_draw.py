@@ -18,7 +18,6 @@ from PIL import Image
 from helpers import draw, formats
 from helpers.draw.style import GREY, apart
 from helpers.roofline import Roofline
-from tests import figures
 
 H100, CPU = Roofline(989.5e12, 3.35e12), Roofline(180e9, 40e9)
 A100 = {"40 GB": Roofline(312e12, 1.555e12), "80 GB": Roofline(312e12, 2.039e12)}
@@ -97,15 +96,6 @@ def figure(request):
 def test_a_figure_fits_the_page_and_has_a_title(figure):
     assert figure.get_figwidth() <= 6.4
     assert figure.get_suptitle() or figure.axes[0].get_title(loc="left")
-
-
-def test_a_figure_is_made_of_what_is_stored(request, figure):
-    stored = figures.path(request.node.callspec.params["figure"]).read_text(encoding="utf-8")
-    assert figures.describe(figure) == stored, "if it should look so, run: python -m tests.figures"
-
-
-def test_every_stored_figure_is_drawn():
-    assert set(figures.FOLDER.iterdir()) == {figures.path(name) for name in FIGURES}
 
 
 def test_no_text_leaves_the_picture(figure):

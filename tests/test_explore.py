@@ -2,7 +2,6 @@
 
 import functools
 import html
-import inspect
 import itertools
 import math
 import random
@@ -13,23 +12,8 @@ import pytest
 import torch
 
 from helpers import budget, counting, draw, explore, formats, specs, storage, units
-from tests import views
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
-
-
-@pytest.mark.parametrize("name", sorted(path.stem for path in views.FOLDER.iterdir()))
-def test_a_session_shows_what_is_stored(name):
-    stored = (views.FOLDER / f"{name}.txt").read_text(encoding="utf-8")
-    assert views.replay(stored) == stored, "if it should be so, run: python -m tests.views"
-
-
-def test_the_sessions_try_every_view_button_and_example(view):
-    sessions = {path.stem: path.read_text(encoding="utf-8") for path in views.FOLDER.iterdir()}
-    assert sessions.keys() == {name for name, part in vars(explore).items() if inspect.isfunction(part)}
-    steps = [("float_bits", f'view.buttons["{name}"].click()') for name in view.buttons]
-    steps += [("strides", f'view.preset.value = "{name}"') for name in explore.strips.Strides.PRESETS]
-    assert not [step for session, step in steps if f">>> {step}\n" not in sessions[session]]
 
 
 @pytest.fixture

@@ -20,8 +20,8 @@ from nbformat.v4 import new_markdown_cell, new_notebook
 from helpers import export
 from helpers.export.__main__ import main
 from helpers.export.cells import markdown
-from tests import browser, slides
-from tests.course import NOTEBOOKS, ROOT, exercises, read
+from tests.tools import browser, slides
+from tests.tools.course import NOTEBOOKS, ROOT, exercises, read
 
 pytestmark = pytest.mark.skipif(bool(export.missing("slides")), reason="the extra 'teach' is not installed")
 KINDS = ("slides", "pages")

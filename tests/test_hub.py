@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 from traitlets.config import Config
 
-from tests.course import NOTEBOOKS, ROOT
+from tests.tools.course import NOTEBOOKS, ROOT
 
 HUB = ROOT / ".hub"
 GUIDE = (HUB / "README.md").read_text(encoding="utf-8")

@@ -9,7 +9,7 @@ from graphlib import TopologicalSorter
 
 import pytest
 
-from tests.course import ROOT
+from tests.tools.course import ROOT
 
 LAYERS = {
     "units": 0,

@@ -8,9 +8,9 @@ import nbformat
 import pytest
 
 from helpers.exercises import EXERCISES
-from tests import refresh
-from tests.course import NOTEBOOKS, ROOT, exercises, read, run, tags
-from tests.prose import sections
+from tests.tools import refresh
+from tests.tools.course import NOTEBOOKS, ROOT, exercises, read, run, tags
+from tests.tools.prose import sections
 
 KNOWN_TAGS = {"nbval-ignore-output", "raises-exception", "exercise", "exercise-spec"}
 # A time of day, an object's address, a file's path or a version would differ on the next machine.
@@ -59,7 +59,7 @@ def test_cells_have_known_tags_and_the_file_is_clean(path, notebook):
     for cell in notebook.cells:
         assert set(tags(cell)) <= KNOWN_TAGS
         assert cell.source.strip()
-    assert refresh.clean(copy.deepcopy(notebook)) == notebook, "run: python -m tests.refresh"
+    assert refresh.clean(copy.deepcopy(notebook)) == notebook, "run: python -m tests.tools.refresh"
     assert path.stat().st_size < 300_000
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.course import NOTEBOOKS, ROOT, read
+from tests.tools.course import NOTEBOOKS, ROOT, read
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests import prose
-from tests.course import NOTEBOOKS, read
+from tests.tools import prose
+from tests.tools.course import NOTEBOOKS, read
 
 
 @pytest.fixture(params=NOTEBOOKS, ids=lambda path: path.stem)

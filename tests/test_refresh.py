@@ -1,4 +1,4 @@
-"""`python -m tests.refresh`: what it stores, and that storing again changes nothing."""
+"""`python -m tests.tools.refresh`: what it stores, and that storing again changes nothing."""
 
 import sys
 
@@ -8,8 +8,8 @@ from nbclient.exceptions import CellExecutionError
 from PIL import Image
 
 from helpers import draw
-from tests import cover, refresh
-from tests.course import read
+from tests.tools import cover, refresh
+from tests.tools.course import read
 
 CELLS = [
     "import sys\n\nfrom helpers import draw, explore, units\nfrom helpers.selfcheck import check",

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers.roofline import Roofline, cost_of, intensity
-from tests.course import ROOT
+from tests.tools.course import ROOT
 
 # peak 100 FLOP/s, bandwidth 10 byte/s: ridge 10 FLOP/byte.
 MACHINE = Roofline(100, 10)

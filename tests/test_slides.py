@@ -6,8 +6,8 @@ from itertools import pairwise
 import pytest
 
 from helpers import export
-from tests import browser, slides
-from tests.course import NOTEBOOKS, read
+from tests.tools import browser, slides
+from tests.tools.course import NOTEBOOKS, read
 
 NOTES = re.compile(
     r"<details><summary>For the teacher · (\d+) min</summary>\n\n\*\*Ask\.\*\* \S.*?\n\n\*\*Expect\.\*\* \S.*?\n\n"
