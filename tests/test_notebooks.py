@@ -1,16 +1,41 @@
 """What must hold of every notebook besides its outputs, which nbval compares."""
 
+import ast
 import copy
 import re
+from functools import cache
 from urllib.parse import unquote
 
 import nbformat
 import pytest
+from nbclient.exceptions import CellExecutionError
 
 from helpers.exercises import EXERCISES
 from tests.tools import refresh
-from tests.tools.course import NOTEBOOKS, ROOT, exercises, read, run, tags
-from tests.tools.prose import sections
+from tests.tools.course import NOTEBOOKS, code_cells, exercises, kernel, lesson, pace, read, sections, tags
+
+# TO BE EMPTIED. Tests that a notebook does not pass yet: each is an xfail. Whoever mends a notebook takes the name of
+# the test out of its line; the lines stand apart so that several people can do so at once.
+NOT_YET = {
+    # napkin numbers
+    "00": {"words_of_figures"},
+    # formats
+    "01": {"run_again", "minutes", "words_of_figures"},
+    # storage
+    "02": {"run_again", "minutes", "words_of_figures"},
+    # names
+    "03": {"run_again", "minutes", "words_of_figures"},
+    # FLOPs
+    "04": {"run_again", "minutes", "words_of_figures"},
+    # intensity
+    "05": {"run_again", "minutes", "words_of_figures"},
+    # rooflines
+    "06": {"run_again", "minutes", "tags", "words_of_figures"},
+    # a budget
+    "07": {"run_again", "minutes", "words_of_figures"},
+    # all together
+    "course": {"asserts"},
+}
 
 KNOWN_TAGS = {"nbval-ignore-output", "raises-exception", "exercise", "exercise-spec"}
 # A time of day, an object's address, a file's path or a version would differ on the next machine.
@@ -19,6 +44,14 @@ VOLATILE = re.compile(
     r"|(?<![\w.])/(?:home|root|tmp|usr|work|Users)/|\bPython \d|\+cpu|\+cu\d"
 )
 FIXED = re.compile(r"code 0x[0-9a-f]+")  # a bit pattern is no address
+
+
+@pytest.fixture(autouse=True)
+def not_yet(request):
+    """Mark what NOT_YET lists."""
+    path = request.node.callspec.params["path"].name[:2] if hasattr(request.node, "callspec") else "course"
+    if request.function.__name__.removeprefix("test_") in NOT_YET.get(path, ()):
+        request.applymarker(pytest.mark.xfail(strict=False, reason="to be mended: see NOT_YET"))
 
 
 @pytest.fixture(params=NOTEBOOKS, ids=lambda path: path.stem)
@@ -31,121 +64,172 @@ def notebook(path):
     return read(path)
 
 
-def code_cells(notebook):
-    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+def nodes(cell):
+    """The nodes of the syntax of a code cell; of a markdown cell none."""
+    return ast.walk(ast.parse(cell.source if cell.cell_type == "code" else ""))
 
 
 def texts(cell):
-    """The texts of a cell's outputs, as nbval compares them."""
+    """What a cell showed, as nbval compares it: the kind of each output and its text."""
     for output in cell.outputs:
         if output.output_type == "stream":
-            yield output.text
+            yield output.name, output.text
+        elif output.output_type == "error":
+            yield output.ename, output.evalue
         for kind, text in output.get("data", {}).items():
             if kind.startswith("text/"):
-                yield text
+                yield kind, text
 
 
-def test_there_are_notebooks_in_an_unbroken_order():
-    assert [int(path.name[:2]) for path in NOTEBOOKS] == list(range(len(NOTEBOOKS)))
-    assert len(NOTEBOOKS) >= 2
+@cache
+def played(path):
+    """A learner's session: all cells in order with the exercises solved, and then all again from the last to the first.
 
-
-def test_every_code_cell_was_executed_in_order(notebook):
-    assert [cell.execution_count for cell in code_cells(notebook)] == list(range(1, len(code_cells(notebook)) + 1))
-
-
-def test_cells_have_known_tags_and_the_file_is_clean(path, notebook):
-    nbformat.validate(notebook)
-    for cell in notebook.cells:
-        assert set(tags(cell)) <= KNOWN_TAGS
-        assert cell.source.strip()
-    assert refresh.clean(copy.deepcopy(notebook)) == notebook, "run: python -m tests.tools.refresh"
-    assert path.stat().st_size < 300_000
-
-
-def test_outputs_are_plain(notebook):
-    for cell in code_cells(notebook):
-        assert not cell.source.rstrip().endswith(";"), "nbval does not honour a trailing ;"
-        for output in cell.outputs:
-            assert output.get("name") != "stderr", output.get("text")
-            assert output.output_type != "error" or "raises-exception" in tags(cell)
-        for text in texts(cell):
-            assert len(text.encode()) <= 2000, text[:200]
-            if "nbval-ignore-output" not in tags(cell):
-                assert not VOLATILE.search(FIXED.sub("", text)), text
-
-
-def test_outputs_that_are_not_compared_are_asserted(notebook):
-    cells = code_cells(notebook)
-    for cell, following in zip(cells, [*cells[1:], None], strict=True):
-        if "nbval-ignore-output" in tags(cell):
-            assert "assert " in cell.source or "assert " in following.source
-
-
-def test_figures_have_words_beside_the_picture(notebook):
-    for cell in code_cells(notebook):
-        for output in cell.outputs:
-            if "image/png" in output.get("data", {}):
-                alt = output.metadata["image/png"]["alt"]
-                assert 20 <= len(alt) <= 200
-                assert output.data["text/plain"].startswith(alt)
-                assert "\nTitle: " in output.data["text/plain"]
-
-
-def test_no_picture_is_linked_and_every_link_leads_somewhere(path, notebook):
-    prose = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
-    assert not re.search(r"!\[|<img|<script", prose)
-    for target in re.findall(r"\]\(([^)]+)\)", prose):
-        if not target.startswith("https://"):
-            assert (path.parent / unquote(target).split("#")[0]).exists(), target
-
-
-def test_prose_opens_and_closes_as_the_course_does(notebook):
-    first = notebook.cells[0].source
-    assert re.match(r"# \d\d \S", first)
-    assert "**You will do**" in first and "**You will learn**" in first and "**You will need**" in first
-    recap = [cell.source for cell in sections(notebook)[-1]]
-    assert recap[0].startswith("## Recap") and any("**Sources.**" in source for source in recap)
-    for cell in notebook.cells:
-        limit = 30 if cell.source.startswith(("def ", "class ")) else 20
-        assert cell.cell_type == "markdown" or len(cell.source.splitlines()) <= limit, cell.source
-
-
-def test_code_imports_in_the_first_code_cell_only(notebook):
-    for cell in code_cells(notebook)[1:]:
-        assert not re.search(r"^(import|from) ", cell.source, re.MULTILINE), cell.source
-
-
-def test_enough_exercises_with_stars_and_minutes(path, notebook):
-    tasks = exercises(notebook)
-    assert len(tasks) >= (0 if path.name.startswith("00") else 5)
-    for number, task in enumerate(tasks, start=1):
-        assert re.match(rf"### Exercise {number}\. .+ ★{{1,3}} \(\d+ min\)\n\n", task.statement), task.statement
-
-
-def test_every_exercise_is_asked_once_in_the_notebook_of_its_file():
-    asked = {path.stem: [task.name for task in exercises(read(path))] for path in NOTEBOOKS}
-    kept = {name: exercise.oracle.__module__.rpartition(".nb")[2] for name, exercise in EXERCISES.items()}
-    assert sorted((name, stem) for stem, names in asked.items() for name in names) == sorted(kept.items())
-
-
-def test_stubs_run_and_are_not_attempted_yet(notebook):
-    for task in exercises(notebook):
-        (output,) = notebook.cells[task.index].outputs
-        assert output.data["text/plain"].startswith(f"○ {task.name}: not attempted yet")
-
-
-def test_with_every_solution_in_place_every_exercise_is_correct(path, notebook):
+    Gives what each exercise said, and what was different in each cell the second time. The second time the stubs are
+    back: what a solution leaves behind must not disturb the lesson, either.
+    """
+    stored = read(path)
+    notebook = copy.deepcopy(stored)
     tasks = exercises(notebook)
     for task in tasks:
         notebook.cells[task.index].source = task.solution
-    run(notebook, path.parent)
-    for task in tasks:
-        result = notebook.cells[task.index].outputs[-1]
-        assert result.data["text/plain"] == f"✓ {task.name}: correct."
+    different = []
+    with kernel(notebook, path.parent) as execute:
+        for index in range(len(notebook.cells)):
+            execute(index)
+        said = {task.name: notebook.cells[task.index].outputs[-1].data["text/plain"] for task in tasks}
+        for index in reversed(range(len(notebook.cells))):
+            cell, before = notebook.cells[index], stored.cells[index]
+            cell.source = before.source
+            try:
+                execute(index)
+            except CellExecutionError as error:
+                different.append(f"cell {index} raises {error.ename}: {error.evalue}\n{cell.source}")
+                continue
+            if cell.cell_type == "code" and "nbval-ignore-output" not in tags(cell):
+                then, now = dict(texts(before)), dict(texts(cell))
+                if now != then:
+                    different.append(f"cell {index} showed\n{then}\nand now shows\n{now}\n{cell.source}")
+    return said, different
 
 
-def test_the_text_names_no_place_outside_the_project():
-    for path in NOTEBOOKS:
-        assert "../shared" not in path.read_text(encoding="utf-8")
-    assert not list(ROOT.glob("shared"))
+def test_solutions(path):
+    said, _ = played(path)
+    assert said == {name: f"✓ {name}: correct." for name in said}
+
+
+def test_run_again(path):
+    """A learner changes a guess and runs that cell: it must not need what a later cell has changed."""
+    _, different = played(path)
+    if different:
+        pytest.fail(
+            f"{len(different)} cells do not give the same when all are run again from the last to the first: let each "
+            "section have its own names, and let a cell that changes a thing also make it.\n\n"
+            + "\n\n".join(different),
+            pytrace=False,
+        )
+
+
+def test_minutes(path, notebook):
+    found = pace(notebook)
+    stated = re.search(r"\*\*You will need\*\* \| (\d+) minutes", notebook.cells[0].source)
+    assert stated, "the header says: | **You will need** | NN minutes, ..."
+    assert int(stated[1]) == found.minutes, f"the header says {stated[1]} minutes, but the lesson has {found}"
+    limit = 30 if path.name.startswith("00") else 70
+    assert found.minutes <= limit, f"shorten the lesson to {limit} minutes; it has {found}"
+
+
+def test_asserts():
+    """An assert stands in a lesson only where it is the sentence that the section teaches."""
+    count = {
+        path.stem: sum(isinstance(node, ast.Assert) for cell in lesson(read(path)) for node in nodes(cell))
+        for path in NOTEBOOKS
+    }
+    assert sum(count.values()) <= 60, f"show the value instead; the tests compare it. Asserts by notebook: {count}"
+
+
+def test_words_of_figures(notebook):
+    for cell in code_cells(notebook):
+        for node in nodes(cell):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "draw.show":
+                assert len(node.args) + len(node.keywords) == 1, f"a figure says itself what it shows:\n{cell.source}"
+        for output in cell.outputs:
+            for kind in output.get("data", {}):
+                if kind.startswith("image/"):
+                    alt = output.metadata[kind]["alt"]
+                    assert len(alt) >= 20 and output.data["text/plain"].startswith(alt), alt
+
+
+def test_numbered():
+    assert [int(path.name[:2]) for path in NOTEBOOKS] == list(range(8)), "00 to 07, one of each"
+
+
+def test_stored(path, notebook):
+    """The file is as a refresh leaves it, small, and executed from top to bottom."""
+    nbformat.validate(notebook)
+    assert refresh.clean(copy.deepcopy(notebook)) == notebook, f"run: python -m tests.tools.refresh {path.name[:2]}"
+    counts = [cell.execution_count for cell in code_cells(notebook)]
+    assert counts == list(range(1, len(counts) + 1)), f"run: python -m tests.tools.refresh {path.name[:2]}"
+    assert path.stat().st_size <= 900_000, f"{path.stat().st_size} bytes: draw less, or smaller figures"
+
+
+def test_tags(notebook):
+    cells = code_cells(notebook)
+    unknown = {tag for cell in notebook.cells for tag in tags(cell)} - KNOWN_TAGS
+    assert not unknown, f"known are {KNOWN_TAGS}"
+    ignored = sum("nbval-ignore-output" in tags(cell) for cell in cells)
+    assert 4 * ignored <= len(cells), f"{ignored} of {len(cells)} outputs are not compared; at most a quarter may be so"
+
+
+def test_outputs(notebook):
+    for cell in code_cells(notebook):
+        assert not cell.source.rstrip().endswith(";"), f"nbval does not honour a trailing ; in\n{cell.source}"
+        for output in cell.outputs:
+            assert output.get("name") != "stderr", f"a reader would see a warning: {output.get('text')}"
+            assert output.output_type != "error" or "raises-exception" in tags(cell), cell.source
+        for _, text in texts(cell):
+            assert len(text.encode()) <= 2000, f"too much to read: {text[:200]}"
+            if "nbval-ignore-output" not in tags(cell):
+                assert not VOLATILE.search(FIXED.sub("", text)), f"this differs on the next machine: {text}"
+
+
+def test_code(notebook):
+    for number, cell in enumerate(code_cells(notebook)):
+        lines = cell.source.splitlines()
+        limit = 30 if lines[0].startswith(("def ", "class ", "@")) else 20
+        assert 0 < len(lines) <= limit, f"{len(lines)} lines, at most {limit}; split it:\n{cell.source}"
+        imports = [line for line in lines if number and re.match(r"\s*(import|from) ", line)]
+        assert not imports, f"belongs in the first code cell: {imports}"
+
+
+def test_links(path, notebook):
+    prose = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    assert not re.search(r"!\[|<img|<script", prose), "figures are drawn by code"
+    for target in re.findall(r"\]\(([^)]+)\)", prose):
+        if not target.startswith("https://"):
+            assert (path.parent / unquote(target).split("#")[0]).exists(), f"the link leads nowhere: {target}"
+
+
+def test_opening_and_close(notebook):
+    first = notebook.cells[0].source
+    assert re.match(r"# \d\d \S", first), "a notebook opens with: # NN Title"
+    for row in ("do", "learn", "need"):
+        assert f"**You will {row}**" in first, "the header has three rows: you will do, learn, need"
+    recap = [cell.source for cell in sections(notebook)[-1]]
+    assert recap[0].startswith("## Recap") and any("**Sources.**" in source for source in recap), "recap and sources"
+
+
+def test_exercises(path, notebook):
+    tasks = exercises(notebook)
+    assert len(tasks) >= (0 if path.name.startswith("00") else 5)
+    for number, task in enumerate(tasks, start=1):
+        form = rf"### Exercise {number}\. .+ ★{{1,3}} \(\d+ min\)\n\n"
+        assert re.match(form, task.statement), f"a statement opens with: ### Exercise {number}. Title ★ (5 min)"
+        (output,) = notebook.cells[task.index].outputs
+        assert output.data["text/plain"].startswith(f"○ {task.name}: not attempted yet"), "store the stub unsolved"
+
+
+def test_every_exercise_is_asked_once_in_the_notebook_of_its_file():
+    asked = sorted((task.name, path.stem) for path in NOTEBOOKS for task in exercises(read(path)))
+    kept = {name: exercise.oracle.__module__.rpartition(".nb")[2] for name, exercise in EXERCISES.items()}
+    assert asked == sorted(kept.items())

@@ -1,6 +1,9 @@
-"""The notebooks as data: where they are, how one is run, and where its exercises are."""
+"""The notebooks as data: where they are, how one is run, its sections and exercises, and the minutes that it takes."""
 
+import math
 import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,11 +26,95 @@ def tags(cell: NotebookNode) -> list[str]:
     return cell.metadata.get("tags", [])
 
 
+def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
+    """The code cells in order."""
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+@contextmanager
+def kernel(notebook: NotebookNode, folder: Path) -> Iterator[Callable[[int], None]]:
+    """A fresh kernel in that folder; call it with a cell's index to run it. An error in an untagged cell raises."""
+    client = NotebookClient(
+        notebook,
+        kernel_name="python3",
+        timeout=TIMEOUT,
+        resources={"metadata": {"path": str(folder)}},
+        record_timing=False,  # it would write the time of day into every cell
+        coalesce_streams=True,  # where a stream is cut is up to the clock
+    )
+    with client.setup_kernel():
+        yield lambda index: client.execute_cell(notebook.cells[index], index)
+
+
 def run(notebook: NotebookNode, folder: Path) -> None:
-    """Execute all cells in order on a fresh kernel started in that folder; an error in an untagged cell raises."""
-    resources = {"metadata": {"path": str(folder)}}
-    # record_timing would write the time of day into every cell
-    NotebookClient(notebook, kernel_name="python3", timeout=TIMEOUT, resources=resources, record_timing=False).execute()
+    """Execute all cells in order on a fresh kernel."""
+    with kernel(notebook, folder) as execute:
+        for index in range(len(notebook.cells)):
+            execute(index)
+
+
+def sections(notebook: NotebookNode) -> list[list[NotebookNode]]:
+    """The cells by section: what stands before the first `## ` heading, and from each such heading to the next.
+
+    Each exercise is a section of its own.
+    """
+    parts: list[list[NotebookNode]] = [[]]
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown" and re.match(r"## |### Exercise ", cell.source):
+            parts.append([])
+        parts[-1].append(cell)
+    return parts
+
+
+def plain(source: str) -> str:
+    """The text of a markdown cell that a reader reads: no code fences, link targets, tags and sources."""
+    text = re.sub(r"```.*?```|<[^>]*>", " ", source, flags=re.DOTALL)
+    text = re.sub(r"\]\([^)]*\)", "]", text)
+    return re.sub(r"^\*\*Sources\.\*\*.*?(?:\n\n|\Z)", "", text, flags=re.DOTALL | re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Pace:
+    """What the lesson of a notebook asks for, without its exercises and the teacher's notes.
+
+    words: those of the markdown cells as `plain` reads them, tables and formulas included. lines: code lines that are
+    not blank. guesses: calls of `compare`. figures: pictures among the outputs, the first states of views included.
+    """
+
+    words: int
+    lines: int
+    guesses: int
+    figures: int
+
+    @property
+    def minutes(self) -> int:
+        """What a strict reader needs, in steps of 5: 120 words a minute, 9 s a line, 1 min a guess, 45 s a figure."""
+        return 5 * math.ceil((self.words / 120 + self.lines * 9 / 60 + self.guesses + self.figures * 45 / 60) / 5)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.words} words, {self.lines} lines of code, {self.guesses} guesses, {self.figures} figures: "
+            f"{self.minutes} minutes"
+        )
+
+
+def lesson(notebook: NotebookNode) -> list[NotebookNode]:
+    """The cells that a reader goes through: all but `## Exercises`, the exercises and the teacher's notes."""
+    parts = [part for part in sections(notebook) if not re.match(r"## Exercises|### Exercise ", part[0].source)]
+    return [c for part in parts for c in part if c.metadata.get("slideshow", {}).get("slide_type") != "notes"]
+
+
+def pace(notebook: NotebookNode) -> Pace:
+    """Count what the lesson asks for."""
+    cells = lesson(notebook)
+    text = "\n".join(plain(cell.source) for cell in cells if cell.cell_type == "markdown")
+    code = [cell for cell in cells if cell.cell_type == "code"]
+    return Pace(
+        words=sum(any(map(str.isalnum, word)) for word in text.split()),
+        lines=sum(bool(line.strip()) for cell in code for line in cell.source.splitlines()),
+        guesses=sum(len(re.findall(r"\bcompare\(", cell.source)) for cell in code),
+        figures=sum(any(kind.startswith("image/") for kind in o.get("data", {})) for c in code for o in c.outputs),
+    )
 
 
 @dataclass(frozen=True)
@@ -38,7 +125,6 @@ class Task:
     name: str
     statement: str
     stub: str
-    hint: str
     solution: str
 
 
@@ -66,5 +152,5 @@ def exercises(notebook: NotebookNode) -> list[Task]:
                 raise ValueError(f"exercise {name}: no folded {part} in its place after the stub:\n{text}")
         if len(fences) != 1:
             raise ValueError(f"exercise {name}: the solution has {len(fences)} Python fences, not one")
-        found.append(Task(index, name, statement, cell.source, hint, fences[0]))
+        found.append(Task(index, name, statement, cell.source, fences[0]))
     return found

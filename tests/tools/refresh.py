@@ -1,7 +1,8 @@
 """Run notebooks on a fresh kernel and store clean outputs: `python -m tests.tools.refresh [NN ...]`.
 
 Without numbers, all of them. What is stored is what nbval compares, plus the pictures; a second run changes no byte
-outside cells that show timings or this device. The picture of the README is drawn anew, too.
+outside cells that show timings or this device. Printed beside it: how long the lesson takes a reader. The picture of
+the README is drawn anew, too.
 """
 
 import argparse
@@ -12,7 +13,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from tests.tools import cover
-from tests.tools.course import NOTEBOOKS, read, run, tags
+from tests.tools.course import NOTEBOOKS, pace, read, run, tags
 
 _KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 _WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -25,22 +26,9 @@ def clean(notebook: NotebookNode) -> NotebookNode:
         kept = {"tags": tags(cell), "slideshow": cell.metadata.get("slideshow")}
         cell.metadata = NotebookNode({key: value for key, value in kept.items() if value})
         if cell.cell_type == "code":
-            cell.outputs = _joined(cell.outputs)
             for output in cell.outputs:
                 _strip(output)
     return notebook
-
-
-def _joined(outputs: list[NotebookNode]) -> list[NotebookNode]:
-    """The outputs with neighbouring pieces of one stream joined: where a stream is cut is up to the clock."""
-    joined: list[NotebookNode] = []
-    for output in outputs:
-        last = joined[-1] if joined else {}
-        if output.output_type == "stream" and last.get("name") == output.name:
-            last.text += output.text
-        else:
-            joined.append(output)
-    return joined
 
 
 def _strip(output: NotebookNode) -> None:
@@ -71,7 +59,8 @@ def main() -> None:
         if number not in known:
             parser.error(f"there is no notebook {number}; there are {', '.join(known)}")
     for number in numbers or known:
-        print(f"{known[number].name}: {refresh(known[number]):.1f} s", flush=True)
+        seconds = refresh(known[number])
+        print(f"{known[number].name} ran for {seconds:.1f} s. Lesson: {pace(read(known[number]))}", flush=True)
     cover.store()
 
 
