@@ -13,7 +13,7 @@
 - counting: count(fn, *args) -> Cost: FLOPs and bytes, op by op
 - machine: this device, and the best that it can do: peak(dtype), bandwidth(nbytes), record()
 - budget: a transformer as six numbers: bytes by term, FLOPs, and the least time of a training or a decoding step
-- draw: every figure of the course; show(figure, alt) displays one with a summary in words
+- draw: every figure of the course; each displays itself, as a picture and in words
 - explore: the interactive views
 - selfcheck: check(exercise, answer) and compare(guess, measured)
 - export: the notebooks as slides and as pages, without a network: `python -m helpers.export`

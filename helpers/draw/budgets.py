@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, NullLocator
 
 from helpers import units
-from helpers.draw.style import BLACK, BLUE, HATCHES, INKS, SQUARE, TINTS, VERMILLION, note, page, styled, wiped
+from helpers.draw.drawing import BLACK, BLUE, HATCHES, INKS, PLATE, TINTS, VERMILLION, drawn, note, page, wiped
 
 _TERMS = {  # which tint and hatch a term of memory has
     "parameters": 0,
@@ -19,7 +19,7 @@ _TERMS = {  # which tint and hatch a term of memory has
 }
 
 
-@styled
+@drawn("Bars")
 def budget(
     memory: Mapping[str, float],
     capacity: float,
@@ -43,7 +43,7 @@ def budget(
         left += size
     top.axvline(capacity, color=BLACK, linewidth=1.2, label="capacity")
     verdict = "fits" if total <= capacity else "does not fit"
-    look = {"color": BLACK if total <= capacity else INKS[VERMILLION], "weight": "bold", "bbox": SQUARE}
+    look = {"color": BLACK if total <= capacity else INKS[VERMILLION], "weight": "bold", "bbox": PLATE}
     note(top, f"{units.si(total, 'B')}: {verdict}", (total, 0), **look)
     note(top, f"device: {units.si(capacity, 'B')}", (capacity, 0.68), (4, 0), fontsize=8)
     top.set(xlim=(0, far), ylim=(-0.5, 0.95), yticks=[0], yticklabels=["memory"])

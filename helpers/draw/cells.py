@@ -10,7 +10,7 @@ from matplotlib.path import Path
 from matplotlib.textpath import TextPath
 from matplotlib.transforms import Affine2D
 
-from helpers.draw.style import GREY, HATCHES, TINTS
+from helpers.draw.drawing import GREY, HATCHES, TINTS
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ def draw_numbers(
     ax: Axes, texts: Sequence[str], places: Sequence[tuple[float, float]], size: float, colour: str
 ) -> None:
     """Short texts, each centred at its place, in one collection."""
-    points = Affine2D().scale(ax.figure.dpi / 72)
+    points = Affine2D().scale(1 / 72) + ax.figure.dpi_scale_trans
     marks = PathCollection(
         [_glyphs(text, size) for text in texts],
         offsets=places,

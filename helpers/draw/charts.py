@@ -6,10 +6,10 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import ScalarFormatter
 
-from helpers.draw.style import BLACK, BLUE, HATCHES, INKS, SQUARE, TINTS, VERMILLION, apart, canvas, note, styled
+from helpers.draw.drawing import BLACK, BLUE, HATCHES, INKS, PLATE, TINTS, VERMILLION, apart, canvas, drawn, note
 
 
-@styled
+@drawn("Line chart")
 def lines(
     series: dict[str, tuple[Sequence[float], Sequence[float]]],
     title: str,
@@ -42,7 +42,7 @@ def lines(
     return fig
 
 
-@styled
+@drawn("Stacked bars")
 def stacked_bars(rows: dict[str, dict[str, float]], title: str, xlabel: str) -> Figure:
     """A bar per row, stacked from named parts, with the size in each part that has room, and the total at its end."""
     fig, ax = canvas(1.1 + 0.36 * len(rows), title, xlabel)
@@ -70,7 +70,7 @@ def stacked_bars(rows: dict[str, dict[str, float]], title: str, xlabel: str) -> 
     return fig
 
 
-@styled
+@drawn("Bars")
 def bars(
     sizes: dict[str, float], title: str, xlabel: str, limit: tuple[str, float] | None = None, log: bool = False
 ) -> Figure:
@@ -87,7 +87,7 @@ def bars(
         beyond = limit is not None and size > limit[1]
         look = {"color": TINTS[1], "hatch": HATCHES[1], "edgecolor": VERMILLION} if beyond else {"color": TINTS[0]}
         ax.barh(row, size, label=name, **look)
-        note(ax, f"{size:.3g}", (size, row), weight="bold", bbox=SQUARE)
+        note(ax, f"{size:.3g}", (size, row), weight="bold", bbox=PLATE)
     if log:
         ax.set_xscale("log", nonpositive="clip")
     ax.set(xlim=(low, far * 30 if log else far * 1.12), ylim=(len(sizes) - (0.0 if limit else 0.4), -0.6))
@@ -96,7 +96,7 @@ def bars(
     return fig
 
 
-@styled
+@drawn("Runs of a timing")
 def runs(seconds: Sequence[float], title: str) -> Figure:
     """Every single run in its order, with the median and the band that holds the middle half of them."""
     unit, scale = next((u, s) for u, s in (("s", 1), ("ms", 1e3), ("µs", 1e6)) if max(seconds) * s >= 1 or u == "µs")

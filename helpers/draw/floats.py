@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
 from helpers import formats
-from helpers.draw.style import BLACK, BLUE, GREEN, MARKERS, PURPLE, TINTS, VERMILLION, canvas, styled
+from helpers.draw.drawing import BLACK, BLUE, GREEN, MARKERS, PURPLE, TINTS, VERMILLION, canvas, drawn
 from helpers.formats import FloatFormat
 
 FIELDS = {"sign": TINTS[1], "exponent": TINTS[0], "fraction": TINTS[2]}
@@ -20,7 +20,7 @@ def fields(fmt: FloatFormat) -> list[str]:
     return ["sign"] + ["exponent"] * fmt.exponent_bits + ["fraction"] * fmt.fraction_bits
 
 
-@styled
+@drawn("Bits of a number")
 def bits(code: int, fmt: FloatFormat | str | torch.dtype) -> Figure:
     """The pattern of a number, a cell per bit, fields coloured and named, and the product that they stand for.
 
@@ -47,7 +47,7 @@ def bits(code: int, fmt: FloatFormat | str | torch.dtype) -> Figure:
     return fig
 
 
-@styled
+@drawn("Bars")
 def layouts(names: Sequence[str] = tuple(formats.FORMATS)) -> Figure:
     """One bar per format, cut into sign, exponent and fraction: where the bits go."""
     fig, ax = canvas(0.9 + 0.29 * len(names), "Sixteen bits can buy range or precision", "bits")
@@ -75,7 +75,7 @@ def layouts(names: Sequence[str] = tuple(formats.FORMATS)) -> Figure:
     return fig
 
 
-@styled
+@drawn("Number lines")
 def number_line(names: Sequence[str], low: float, high: float, title: str) -> Figure:
     """A row of marks per format: each number that it can represent between low and high."""
     fig, ax = canvas(0.9 + 0.42 * len(names), title, "value")
@@ -92,7 +92,7 @@ def number_line(names: Sequence[str], low: float, high: float, title: str) -> Fi
     return fig
 
 
-@styled
+@drawn("Bars")
 def ranges(names: Sequence[str] = tuple(formats.FORMATS)) -> Figure:
     """A bar per format from its smallest to its largest positive number, the subnormal part hatched.
 
@@ -136,7 +136,7 @@ def _short(value: float) -> str:
     return f"{digits.removesuffix('.0')}e{int(power)}"
 
 
-@styled
+@drawn("Stairs")
 def spacing(names: Sequence[str], low: float, high: float) -> Figure:
     """The gap to the next number against the number, a stair per format; both axes count powers of two."""
     fig, ax = canvas(3.2, "The gap doubles at every power of two", "value", "gap to the next number")
@@ -158,7 +158,7 @@ def spacing(names: Sequence[str], low: float, high: float) -> Figure:
     return fig
 
 
-@styled
+@drawn("Number line")
 def neighbourhood(value: float, fmt: FloatFormat | str | torch.dtype) -> Figure:
     """The number that a format stores for a value, between its two neighbours, with both gaps."""
     fmt = formats.find(fmt)

@@ -8,10 +8,10 @@ from matplotlib.patheffects import Normal, Stroke
 from matplotlib.ticker import EngFormatter
 
 from helpers import units
-from helpers.draw.style import BLACK, BLUE, GREEN, INKS, MARKERS, PURPLE, VERMILLION, apart, canvas, note, styled
+from helpers.draw.drawing import BLACK, BLUE, GREEN, INKS, MARKERS, PURPLE, VERMILLION, apart, canvas, drawn, note
 
 
-@styled
+@drawn("Paired bars")
 def two_times(rows: dict[str, tuple[float, float]], title: str) -> Figure:
     """Two bars per row, the seconds for the memory and for the arithmetic, each with its value, the longer in bold.
 
@@ -40,7 +40,7 @@ def two_times(rows: dict[str, tuple[float, float]], title: str) -> Figure:
     return fig
 
 
-@styled
+@drawn("Line chart")
 def intensity_curves(
     curves: dict[str, tuple[Sequence[float], Sequence[float]]],
     ridges: dict[str, float],

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.text import Text
 
-from helpers.draw.style import BLACK
+from helpers.draw.drawing import BLACK
 from helpers.roofline import Roofline
 
 

@@ -8,10 +8,10 @@ import torch
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from helpers.draw.style import GREY, TINTS, WIDTH, canvas, page, styled
+from helpers.draw.drawing import GREY, TINTS, WIDTH, canvas, drawn, page
 
 
-@styled
+@drawn("Strips of cells")
 def groups(rows: dict[str, Sequence[int]], title: str, group: str) -> Figure:
     """A strip of cells per row, in the order of memory: each cell carries its position and the number of its group.
 
@@ -37,7 +37,7 @@ def groups(rows: dict[str, Sequence[int]], title: str, group: str) -> Figure:
     return fig
 
 
-@styled
+@drawn("Pictures")
 def images(pictures: dict[str, torch.Tensor], title: str, columns: int = 1) -> Figure:
     """Pictures side by side under one title, each with its name and its shape.
 

@@ -12,8 +12,8 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter, NullLocator, StrMethodFormatter
 
 from helpers import units
+from helpers.draw.drawing import BLACK, BLUE, GREEN, VERMILLION, WIDTH, canvas, drawn, note, wiped
 from helpers.draw.labels import Labels, plate
-from helpers.draw.style import BLACK, BLUE, GREEN, VERMILLION, WIDTH, canvas, note, styled, wiped
 from helpers.roofline import Roofline
 
 # A region by colour, by hatch and by name; the marker of the points in it.
@@ -36,7 +36,7 @@ class Point:
     measured: float | None = None
 
 
-@styled
+@drawn("Roofline plot")
 def roofline(
     roofs: Mapping[str, Roofline],
     points: Sequence[Point] = (),
@@ -164,7 +164,7 @@ def _name_roofs(labels: Labels, roofs: Mapping[str, Roofline], ends: tuple[float
             labels.on_slant(roof, ends, f"{name}: {slant}" if own_slope and not own_peak else slant)
 
 
-@styled
+@drawn("Line chart")
 def memory_steps(
     bandwidths: Mapping[int, float], caches: Mapping[str, int], title: str = "Each cache that overflows is a step down"
 ) -> Figure:

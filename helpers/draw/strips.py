@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from helpers.draw.cells import Cell, draw_cells, draw_numbers
-from helpers.draw.style import BLUE, GREEN, GREY, INKS, TINTS, VERMILLION, WIDTH, canvas, styled
+from helpers.draw.drawing import BLUE, GREEN, GREY, INKS, TINTS, VERMILLION, WIDTH, canvas, drawn
 from helpers.storage import layout, offset_of, same_storage
 
 MOST_CELLS = 96
@@ -21,7 +21,7 @@ _LANE = 0.85  # height of a view's lane under the strip; lengths here are in sto
 _MARGIN = 2.4  # room for the names at the left
 
 
-@styled
+@drawn("Grids of elements above their storage")
 def storage(views: torch.Tensor | dict[str, torch.Tensor], title: str) -> Figure:
     """Tensors as grids, and below them the one storage that they share, as a strip with a lane per tensor.
 

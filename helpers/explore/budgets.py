@@ -41,7 +41,7 @@ class Budget(View):
         self._open(
             [*(widgets.HBox(row, layout={"flex_flow": "row wrap"}) for row in rows)],
             self._figure,
-            f"Interactive view: memory by term against a device, and the two times of a step. Shown: {task} {model}.",
+            "Interactive view, memory by term against a device, and the two times of a step",
         )
 
     def _update(self) -> None:
@@ -73,7 +73,7 @@ class Budget(View):
         step, spec = self.budget, specs.find(self.machine.value)
         fits = "fits" if step.total <= spec.memory else "does not fit"
         title = f"{self.model.value}, {self.task.value}: {fits}, bound by {_BOUND[step.bound(self.roof)]}"
-        return draw.budget(step.memory, spec.memory, step.times(self.roof), title, again=again)
+        return draw.budget(step.memory, spec.memory, step.times(self.roof), title, again=again).figure
 
     def _words(self) -> list[str]:
         step, spec = self.budget, specs.find(self.machine.value)

@@ -67,8 +67,8 @@ class FloatBits(View):
         steps.layout.flex_flow = "row wrap"
         self._open(
             [head, self.row, steps],
-            lambda: draw.bits(self.code, self._format),
-            f"Interactive view: the bits of a number in {fmt.name}, to be clicked. Shown: {value:g}.",
+            lambda: draw.bits(self.code, self._format).figure,
+            "Interactive view, bits to be clicked",
             _CSS,
         )
 
@@ -100,7 +100,7 @@ class FloatBits(View):
         self.buttons["infinity"].disabled = fmt.inf_code is None
         self.buttons["NaN"].disabled = fmt.nan_code is None
         self._say(self._words(number, problem))
-        figure = draw.neighbourhood(number.value, fmt) if math.isfinite(number.value) else None
+        figure = draw.neighbourhood(number.value, fmt).figure if math.isfinite(number.value) else None
         self._show(figure, f"Number line: {number.value:.6g} between its neighbours in {fmt.name}, with the gaps.")
 
     def _words(self, number: formats.Decoded, problem: str) -> list[str]:

@@ -56,8 +56,7 @@ class RooflineView(View):
         self._open(
             [self.op, self.peak, self.bandwidth, self.batch, self.width, self.reset],
             self._figure,
-            "Interactive roofline: FLOP/s against intensity, both logarithmic, with five ops as points. "
-            f"{self._verdict()[1]}",
+            "Interactive roofline with five ops",
         )
 
     @property
@@ -114,7 +113,7 @@ class RooflineView(View):
             rates=(3e9, 1e17),
             datasheet=["at the start"],
             again=again,
-        )
+        ).figure
 
 
 def _log_slider(value: float, low: float, high: float, **style: Any) -> widgets.FloatLogSlider:

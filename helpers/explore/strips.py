@@ -51,7 +51,7 @@ class Strides(View):
                 widgets.HBox([self.shape, self.stride, self.offset], layout={"flex_flow": "row wrap"}),
             ],
             lambda: self._draw(self.tensor),
-            f"Interactive view: shape, stride and offset on {self.CELLS} cells. Shown: {_described(self.tensor)}.",
+            "Interactive view of shape, stride and offset",
         )
 
     def _choose(self, name: str) -> None:
@@ -92,7 +92,7 @@ class Strides(View):
         return torch.as_strided(self._base, shape, stride, offset)
 
     def _draw(self, t: torch.Tensor) -> Figure:
-        return draw.storage(t, f"{_described(t)} of {self.CELLS} cells")
+        return draw.storage(t, f"{_described(t)} of {self.CELLS} cells").figure
 
     def _words(self) -> list[str]:
         t = self.tensor

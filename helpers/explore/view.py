@@ -34,11 +34,11 @@ class View(widgets.VBox):
         self._quiet = False
         self._drawn: Figure | None = None  # to be drawn on again
 
-    def _open(self, controls: Sequence[widgets.Widget], figure: Callable[[], Figure], alt: str, css: str = "") -> None:
-        """Show the controls; the figure and its alt text are for where no widget runs."""
+    def _open(self, controls: Sequence[widgets.Widget], figure: Callable[[], Figure], what: str, css: str = "") -> None:
+        """Show the controls; the figure and what it shows are for where no widget runs."""
         look = widgets.HTML(f"<style>{_CSS}{css}</style>", layout={"display": "none"})
         self.children = [look, *controls, self.text, self.picture]
-        self._static = draw.bundle(figure(), alt)
+        self._static = draw.Drawing(figure(), what)._repr_mimebundle_()
 
     def _say(self, lines: Sequence[str]) -> None:
         """Put these lines of HTML below the controls; the class asks the course's extension to have them read out."""
@@ -48,7 +48,7 @@ class View(widgets.VBox):
         """Put a figure below the words, or nothing."""
         self.picture.layout.display = None if figure else "none"
         if figure:
-            code = base64.b64encode(draw.png(figure, quick=True)).decode()
+            code = base64.b64encode(draw.show(figure)._repr_mimebundle_()[0]["image/png"]).decode()
             width, height = (int(size * figure.dpi) for size in figure.get_size_inches())
             # With its size known and decoded at once, the page does not jump while a slider moves.
             self.picture.value = (
