@@ -438,13 +438,13 @@ def count(
     50
     >>> count(lambda: torch.nn.functional.gelu(a @ b, approximate="tanh"), prices={"tanh": 12})
     op     calls  FLOPs     bytes
-    -----  -----  --------  -----
-    gelu   1      200 FLOP  80 B
-    mm     1      60 FLOP   124 B
-    total  2      260 FLOP  204 B
+    -----  -----  --------  ---------
+    gelu   1      200 FLOP  80 bytes
+    mm     1      60 FLOP   124 bytes
+    total  2      260 FLOP  204 bytes
     260 FLOP
-    op by op 204 B, 1.27 FLOP/B
-    ideally 124 B, 2.1 FLOP/B
+    op by op 204 bytes, 1.27 FLOP/B
+    ideally 124 bytes, 2.1 FLOP/B
 
     `fn` runs once, as it would without the count: same results, gradients and random numbers. It may call backward;
     its result may be anything. Tensors may be on the CPU, on CUDA or on meta, where nothing is allocated. What `fn`

@@ -1,6 +1,7 @@
 """Numbers with their units, for people to read.
 
-Inside the course everything is kept in base units: byte, FLOP, second, FLOP/s, byte/s. Prefixes appear here, in print.
+Everywhere else the course keeps base units: bytes, FLOPs, seconds, FLOP/s, bytes/s. Prefixes appear here, in print.
+All three functions raise TypeError for anything but a real number; `digits` counts significant digits.
 """
 
 import html
@@ -11,68 +12,26 @@ from numbers import Real
 
 # SI prefixes, powers of 1000. Above E (10^18) the field writes 3.14e23 rather than "314 Z".
 _LARGE = ("", "k", "M", "G", "T", "P", "E")
-_SMALL = ("m", "µ", "n", "p")
-_BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+_SMALL = ("p", "n", "µ", "m", "")
+_BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 
 DAY = 24 * 60 * 60  # seconds
-_SPANS = (("days", DAY), ("h", 60 * 60), ("min", 60))
-
-
-def _real(value: Real) -> float:
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(
-            f"a quantity is a real number, got {value!r} ({type(value).__name__}); for a tensor pass t.item()"
-        )
-    return float(value)
-
-
-def _digits(value: float, digits: int) -> str:
-    """The value with that many significant digits, or all of those before the point; no exponent, no trailing zeros."""
-    if value == 0:
-        return "0"
-    decimals = max(digits - 1 - math.floor(math.log10(abs(value))), 0)
-    text = f"{value:.{decimals}f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
-
-
-def _scaled(value: float, base: int, names: Sequence[str], digits: int) -> str | None:
-    """The value under the largest of the prefixes that keeps it at least 1; None above the last prefix."""
-    for power, name in enumerate(names):
-        scaled = value / base**power
-        # Compare after rounding, so that 999.9996 becomes 1 k and never 1000.
-        if abs(float(_digits(scaled, digits))) < base:
-            return f"{_digits(scaled, digits)} {name}"
-    return None
 
 
 def si(value: Real, unit: str, digits: int = 3) -> str:
-    """The value with a decimal prefix: k = 10^3, M = 10^6, G = 10^9.
+    """The value with a decimal prefix: k = 10^3, M = 10^6, G = 10^9. Only seconds get one below 1.
 
-    >>> si(2_415_919_104, "B")
-    '2.42 GB'
-    >>> si(989.5e12, "FLOP/s")
-    '990 TFLOP/s'
-    >>> si(1.25e-6, "s")
-    '1.25 µs'
-    >>> si(0.125, "FLOP/B"), si(3.14e23, "FLOP")
-    ('0.125 FLOP/B', '3.14e+23 FLOP')
-
-    Seconds alone get prefixes below 1 (a millibyte says nothing). `digits` counts significant digits.
-    Raises TypeError for anything but a real number.
+    >>> si(2_415_919_104, "B"), si(2, "B")
+    ('2.42 GB', '2 bytes')
+    >>> si(989.5e12, "FLOP/s"), si(3.14e23, "FLOP")
+    ('990 TFLOP/s', '3.14e+23 FLOP')
+    >>> si(0.125, "FLOP/B"), si(1.25e-6, "s")
+    ('0.125 FLOP/B', '1.25 µs')
     """
     number = _real(value)
-    if not math.isfinite(number):
-        return f"{number} {unit}"
     if unit == "s" and 0 < abs(number) < 1:
-        for power, prefix in enumerate(_SMALL, start=1):
-            scaled = number * 1000**power
-            if abs(scaled) >= 1 or prefix == _SMALL[-1]:
-                rounded = float(_digits(scaled, digits))
-                if abs(rounded) >= 1000:  # 999.9996 µs is 1 ms
-                    return f"1 {('', *_SMALL)[power - 1]}s"
-                return f"{_digits(scaled, digits)} {prefix}s"
-    text = _scaled(number, 1000, _LARGE, digits)
-    return f"{text}{unit}" if text else f"{number:.{digits - 1}e} {unit}"
+        return _scaled(number * 1e12, 1000, _SMALL, unit, digits)
+    return _scaled(number, 1000, _LARGE, unit, digits)
 
 
 def iec(nbytes: Real, digits: int = 3) -> str:
@@ -80,28 +39,21 @@ def iec(nbytes: Real, digits: int = 3) -> str:
 
     >>> iec(2_415_919_104)
     '2.25 GiB'
-
-    Raises TypeError for anything but a real number.
     """
-    number = _real(nbytes)
-    text = _scaled(number, 1024, _BINARY, digits) if math.isfinite(number) else None
-    return text or f"{number:.{digits - 1}e} B"
+    return _scaled(_real(nbytes), 1024, _BINARY, "B", digits)
 
 
 def duration(seconds: Real, digits: int = 3) -> str:
-    """A time in the unit a person would use: µs, ms, s, min, h or days.
+    """A time in the unit that a person would choose: µs, ms, s, min, h or days.
 
-    >>> duration(143.9 * DAY, digits=4)
-    '143.9 days'
-    >>> duration(90), duration(0.002)
-    ('1.5 min', '2 ms')
-
-    Raises TypeError for anything but a real number.
+    >>> duration(143.9 * DAY, digits=4), duration(90), duration(0.002)
+    ('143.9 days', '1.5 min', '2 ms')
     """
     number = _real(seconds)
-    for name, span in _SPANS:
-        if math.isfinite(number) and abs(number) >= span:
-            return f"{_digits(number / span, digits)} {name}"
+    for name, span in (("day", DAY), ("h", 3600), ("min", 60)):
+        if span <= abs(number) < math.inf:
+            text = _digits(number / span, digits)
+            return f"{text} {name}{'s' if name == 'day' and text != '1' else ''}"
     return si(number, "s", digits)
 
 
@@ -115,31 +67,54 @@ class Table:
     def __repr__(self) -> str:
         widths = [max(map(len, column)) for column in zip(self.columns, *self.rows, strict=True)]
         lines = [self.columns, tuple("-" * width for width in widths), *self.rows]
-        return "\n".join(
-            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
-        )
+        return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
 
     def _repr_html_(self) -> str:
-        def row(cells: Iterable[str], tag: str) -> str:
-            return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
-
-        body = "".join(row(cells, "td") for cells in self.rows)
-        return f"<table><thead>{row(self.columns, 'th')}</thead><tbody>{body}</tbody></table>"
+        head, *body = (
+            "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in line) + "</tr>"
+            for tag, line in (("th", self.columns), *(("td", row) for row in self.rows))
+        )
+        return f"<table><thead>{head}</thead><tbody>{''.join(body)}</tbody></table>"
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
-    """A table to end a cell with. Quantities carry a unit, so pass them through `si`; a bare float gets six digits.
+    """A table to end a cell with. Pass quantities through `si`, so that they carry a unit; a float gets six digits.
 
     >>> table(["dtype", "size"], [["bfloat16", si(2, "B")], ["float32", si(4, "B")]])
     dtype     size
-    --------  ----
-    bfloat16  2 B
-    float32   4 B
+    --------  -------
+    bfloat16  2 bytes
+    float32   4 bytes
 
-    Raises ValueError for a row of another length than the columns.
+    Raises ValueError for a row that is longer or shorter than the columns.
     """
     lines = tuple(tuple(f"{cell:.6g}" if isinstance(cell, float) else str(cell) for cell in row) for row in rows)
-    for line in lines:
-        if len(line) != len(columns):
-            raise ValueError(f"the table has {len(columns)} columns {list(columns)}, a row has {list(line)}")
+    if wrong := [list(line) for line in lines if len(line) != len(columns)]:
+        raise ValueError(f"the table has {len(columns)} columns {list(columns)}, but a row has {wrong[0]}")
     return Table(tuple(columns), lines)
+
+
+def _real(value: Real) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"a quantity is a real number, got {value!r} ({type(value).__name__}); pass t.item()")
+    return float(value)
+
+
+def _digits(value: float, digits: int) -> str:
+    """The value with that many significant digits, but every digit before the point; no trailing zeros."""
+    magnitude = math.floor(math.log10(abs(value))) if value else 0
+    text = f"{value or 0.0:.{max(digits - 1 - magnitude, 0)}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _scaled(value: float, base: int, prefixes: Sequence[str], unit: str, digits: int) -> str:
+    """The value under the largest prefix that keeps it at least 1; a byte without a prefix is written out."""
+    text, prefix = f"{value:.{digits - 1}e}", ""
+    for power, larger in enumerate(prefixes if math.isfinite(value) else ()):
+        scaled = _digits(value / base**power, digits)
+        if abs(float(scaled)) < base:  # compared after rounding, so that 999.9996 becomes 1 k and never 1000
+            text, prefix = scaled, larger
+            break
+    if prefix + unit == "B":
+        unit = "byte" if text in ("1", "-1") else "bytes"
+    return f"{text} {prefix}{unit}"

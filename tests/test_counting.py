@@ -1284,9 +1284,9 @@ def test_a_cost_prints_as_a_table_by_op() -> None:
         repr(cost)
         == """\
 op     calls  FLOPs         bytes
------  -----  ------------  -------
-mm     1      1.02 kFLOP    512 B
-exp    1      64 FLOP       512 B
+-----  -----  ------------  ---------
+mm     1      1.02 kFLOP    512 bytes
+exp    1      64 FLOP       512 bytes
 sort   1      ≥ 0 FLOP      1.02 kB
 total  3      ≥ 1.09 kFLOP  2.05 kB
 at least 1.09 kFLOP
@@ -1300,7 +1300,7 @@ not counted: sort × 1"""
     assert html.endswith("<p>at least 1.09 kFLOP<br>op by op 2.05 kB, 0.531 FLOP/B<br>ideally 1.02 kB, 1.06 FLOP/B"
                          "<br>not counted: sort × 1</p>")  # fmt: skip
     assert repr(Cost()).startswith("0 FLOP")
-    assert Cost()._repr_html_() == "<p>0 FLOP<br>op by op 0 B, nan FLOP/B<br>ideally 0 B, nan FLOP/B</p>"
+    assert Cost()._repr_html_() == "<p>0 FLOP<br>op by op 0 bytes, nan FLOP/B<br>ideally 0 bytes, nan FLOP/B</p>"
 
 
 def rows_of_table(cost: Cost) -> list[str]:
