@@ -8,11 +8,12 @@
 - flops: the rules for the FLOPs of one op
 - timing: measure(function), a time with its spread
 - workloads: the ops that are put under a roof, with their costs by formula
+- model: the block and the GPT of the course in named dimensions, and published configurations
 - records: recorded machines, runs that were made elsewhere by `python -m helpers.machine`
 - exercises: the cases, the oracle, the usual mistakes and the hint of every exercise
 - counting: count(fn, *args) -> Cost: FLOPs and bytes, op by op
 - machine: this device, and the best that it can do: peak(dtype), bandwidth(nbytes), record()
-- budget: a transformer as six numbers: bytes by term, FLOPs, and the least time of a training or a decoding step
+- budget: what a model costs: a block box by box; bytes by term, FLOPs and least time of training and decoding
 - draw: every figure of the course; each displays itself, as a picture and in words
 - explore: the interactive views
 - selfcheck: check(exercise, answer) and compare(guess, measured)

@@ -1,93 +1,160 @@
-"""A transformer's budget: parameters, bytes by term, FLOPs and the least time of a step, from a handful of numbers."""
+"""What a transformer costs: a block box by box, and a step of training or decoding: bytes, FLOPs and the least time.
+
+B texts of T tokens; D, H, F, L, V, N as in `helpers.model`. FLOPs of elementwise ops follow `helpers.flops`.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from helpers.model import MODELS, Config
 from helpers.roofline import Roofline
 
-# Bytes per parameter: weight, gradient, all that the optimizer keeps; and per number of an activation.
-PRECISIONS: Mapping[str, tuple[int, int, int, int]] = {
-    "float32": (4, 4, 8, 4),  # AdamW: two moments
-    "mixed bfloat16": (2, 2, 12, 2),  # and a float32 master copy
+__all__ = [
+    "MODELS", "PRECISIONS", "Box", "Precision", "Step",
+    "activations", "block_costs", "decoding", "forward_flops", "kv_bytes", "training",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Precision:
+    """Bytes for one parameter: weight, gradient, AdamW's two moments, master copy; and for one activation."""
+
+    weight: int
+    gradient: int
+    moments: int
+    master: int
+    activation: int
+
+
+PRECISIONS: Mapping[str, Precision] = {
+    "float32": Precision(4, 4, 8, 0, 4),
+    "mixed bfloat16": Precision(2, 2, 8, 4, 2),  # 16 bytes: Rajbhandari et al. 2020 (ZeRO)
+    "bfloat16": Precision(2, 2, 4, 0, 2),  # torch.optim.AdamW makes its moments in the dtype of the weights
 }
 
 
 @dataclass(frozen=True)
-class Transformer:
-    """A decoder of equal layers, as six numbers; biases and the few parameters of norms are left out.
+class Box:
+    """One box of a block: the named shape of its result, and what it costs and keeps; boxes of one `kernel` run fused.
 
-    >>> gpt3 = Transformer("GPT-3", layers=96, width=12288, heads=96, vocabulary=50257)
-    >>> gpt3.parameters, gpt3.kv_bytes(itemsize=2)
-    (174563733504, 4718592)
-
-    hidden: width of the MLP, four times `width` if not given. kv_heads: as many as `heads` if not given. gated: three
-    matrices in the MLP in place of two. tied: the unembedding is the token embedding again.
+    layout: "view" or "copy" where heads are split or merged. parameters: numbers; flops; bytes: each input and the
+    result moved once, nothing of what stays inside a kernel; kept: the bytes that this box adds for the backward pass.
     """
 
     name: str
-    layers: int
-    width: int
-    heads: int
-    vocabulary: int
-    hidden: int | None = None
-    kv_heads: int | None = None
-    gated: bool = False
-    tied: bool = True
+    shape: str
+    layout: str
+    parameters: int
+    flops: int
+    bytes: int
+    kept: int
+    kernel: str
 
-    def __post_init__(self) -> None:
-        if min(self.layers, self.width, self.heads, self.vocabulary) < 1 or self.width % self.heads:
-            raise ValueError(f"{self.name}: sizes are at least 1, and the heads share the width evenly: {self!r}")
-        object.__setattr__(self, "hidden", self.hidden or 4 * self.width)
-        object.__setattr__(self, "kv_heads", self.kv_heads or self.heads)
 
-    @property
-    def kv_width(self) -> int:
-        """The numbers of a token's keys, and as many of its values, in a layer."""
-        return self.width // self.heads * self.kv_heads
+def block_costs(
+    config: Config, batch: int, tokens: int, *, decode: bool = False, itemsize: int = 2, fused: bool = True
+) -> list[Box]:
+    """The boxes of one block in the order of the forward pass, over whole texts or, in decoding, one new token of each.
 
-    @property
-    def matrices(self) -> int:
-        """The parameters that each token is multiplied with: those of the layers and of the unembedding."""
-        layer = self.width * (2 * self.width + 2 * self.kv_width + (3 if self.gated else 2) * self.hidden)
-        return self.layers * layer + self.vocabulary * self.width
+    >>> boxes = block_costs(MODELS["GPT-2 small"], batch=8, tokens=1024)
+    >>> sum(box.flops for box in boxes if box.kernel == "attention"), boxes[1].name, boxes[1].bytes
+    (26373586944, 'q k v', 53875200)
 
-    @property
-    def parameters(self) -> int:
-        """All parameters but biases, norms and learned positions."""
-        return self.matrices + (0 if self.tied else self.vocabulary * self.width)
+    Kept is what autograd saves, as Korthikanti et al. 2022 (equation 1) count it, 34 · B·T·D bytes for GPT-2's block
+    in half precision, less their two dropout masks of B·T·D bytes, and what they neglect: in float32 the two
+    statistics of a layer norm per token (RMSNorm: one; on a CPU PyTorch keeps its normalized input, too) and fused
+    attention's logarithm of each softmax sum (Dao 2023). Unfused, the softmax, H·T numbers per token, and a mask.
+    """
+    llama, gates, t = config.family == "Llama", 1 + (config.family == "Llama"), 1 if decode else tokens
+    d, k, f, n, keys = config.width, config.key_width, config.hidden, batch * t, batch * tokens * config.key_width
+    sums, scores = batch * config.heads * t, batch * config.heads * t * tokens
+    seen, written = ("attention", 0) if fused else ("", scores)
+    boxes: list[Box] = []
 
-    def forward_flops(self, tokens: int) -> int:
-        """The FLOP of the matrix products for one sequence of so many tokens, scores included and not halved."""
-        return 2 * self.matrices * tokens + 4 * self.layers * self.width * tokens**2
+    def box(name, shape, flops, moved, kept=0, *, layout="", parameters=0, stats=0, kernel=""):
+        nbytes, saved = itemsize * (parameters + moved), 0 if decode else itemsize * kept + stats
+        boxes.append(Box(name, shape, layout, parameters, flops, nbytes, saved, kernel or f"{name} {len(boxes)}"))
 
-    def kv_bytes(self, itemsize: int) -> int:
-        """The bytes that one token adds to the KV cache."""
-        return 2 * self.layers * self.kv_width * itemsize
+    def linear(name, shape, rows, columns, kept, layout=""):
+        bias = 0 if llama else columns
+        flops, moved = n * (2 * rows * columns + bias), n * (rows + columns)
+        box(name, shape, flops, moved, kept, layout=layout, parameters=rows * columns + bias)
 
-    def activations(self, batch: int, tokens: int, itemsize: int = 4, *, recompute: bool = False) -> int:
-        """The bytes that the layers keep for the backward pass, with fused attention and all else op by op.
+    def norm():
+        flops, stats = (n * (4 * d + 2), 4 * n) if llama else (n * (8 * d + 2), 8 * n)
+        box("norm", "b t d", flops, 2 * n * d, n * d, parameters=d * (3 - gates), stats=stats)
 
-        Recomputing keeps the input of each layer, and all of one layer at a time. The statistics of norms and softmax
-        stay in float32.
-        """
-        inputs = batch * tokens * self.width * itemsize
-        inside = batch * tokens * (5 * self.width + 2 * self.kv_width + (4 if self.gated else 2) * self.hidden)
-        layer = inputs + inside * itemsize + batch * tokens * (self.heads + 4) * 4
-        return self.layers * inputs + layer if recompute else self.layers * layer
+    norm()
+    linear("q k v", "b t h c", d, d + 2 * k, n * d, "view")
+    if llama:
+        box("rotate", "b t h c", 3 * n * (d + k), 2 * n * (d + k), 2 * t * config.channels)
+    box("scores", "b h t s", 2 * scores * config.channels, n * d + keys + written, n * d + keys, kernel=seen)
+    softmax = {"stats": 4 * sums if fused else t * tokens}
+    box("softmax", "b h t s", 6 * scores - 2 * sums, 2 * written, written, kernel=seen, **softmax)
+    box("weighted sum", "b t h c", 2 * scores * config.channels, written + keys + n * d, keys, kernel=seen)
+    linear("output", "b t d", d, d, n * d, "view" if fused else "copy")
+    box("add", "b t d", n * d, 3 * n * d)
+    norm()
+    linear("gate, up" if llama else "up", "b t f", d, gates * f, n * d)
+    box(
+        "gated SiLU" if llama else "GELU",
+        "b t f",
+        (6 if llama else 9) * n * f,
+        (gates + 1) * n * f,
+        (2 * gates - 1) * n * f,
+    )
+    linear("down", "b t d", f, d, n * f)
+    box("add", "b t d", n * d, 3 * n * d)
+    return boxes
+
+
+def forward_flops(config: Config, tokens: int) -> int:
+    """The FLOPs of the matrix products for one text: 2 per weight and token, and the scores, 4·L·D·T², not halved.
+
+    Kaplan et al. 2020, table 1; scores as in Chowdhery et al. 2022 (PaLM), appendix B, whose 12·L·D·T are three times
+    these, per token, forward and backward.
+    """
+    return 2 * config.matrices * tokens + 4 * config.layers * config.width * tokens**2
+
+
+def kv_bytes(config: Config, itemsize: int = 2) -> int:
+    """The bytes that one token adds to the KV cache: a key and a value in each block (Pope et al. 2022)."""
+    return 2 * config.layers * config.key_width * itemsize
+
+
+def activations(config: Config, batch: int, tokens: int, itemsize: int = 2, *, recompute: bool = False) -> int:
+    """The bytes that blocks and final norm keep for the backward pass, attention fused and all else op by op.
+
+    Recomputing keeps the input of each block, and all of one block at a time (Chen et al. 2016).
+    """
+    end, inputs, block = _kept(config, batch, tokens, itemsize)
+    return end + (config.layers * inputs + block if recompute else config.layers * block)
+
+
+def _kept(config: Config, batch: int, tokens: int, itemsize: int) -> tuple[int, int, int]:
+    """What is kept of the final norm and for the head; of a block its input; of a block all."""
+    inputs, stats = batch * tokens * config.width * itemsize, 4 if config.family == "Llama" else 8
+    block = sum(box.kept for box in block_costs(config, batch, tokens, itemsize=itemsize))
+    return 2 * inputs + batch * tokens * stats, inputs, block
 
 
 @dataclass(frozen=True)
-class Budget:
-    """What a step needs on each device: bytes by term, FLOP, and the bytes that must at least move."""
+class Step:
+    """What a step needs on each device: bytes by term and at the peak, FLOPs, and the bytes that must at least move.
+
+    flops: all that run, with what is recomputed; useful: those of the model, which an MFU counts.
+    """
 
     memory: Mapping[str, float]
+    peak: float
     flops: float
+    useful: float
     bytes: float
 
     @property
     def total(self) -> float:
-        """The bytes of all terms."""
+        """The bytes of all terms, which need not exist at the same time."""
         return sum(self.memory.values())
 
     def times(self, roof: Roofline) -> tuple[float, float]:
@@ -100,68 +167,59 @@ class Budget:
 
 
 def training(
-    model: Transformer,
+    config: Config,
     batch: int,
     tokens: int,
     *,
     devices: int = 1,
     precision: str = "mixed bfloat16",
     recompute: bool = False,
-) -> Budget:
-    """A training step with AdamW: each device takes `batch` sequences, and all share the states evenly.
+) -> Step:
+    """A training step with AdamW: each device takes `batch` texts, and all share the states evenly (ZeRO, stage 3).
 
-    >>> gpt2 = Transformer("GPT-2 small", layers=12, width=768, heads=12, vocabulary=50257)
-    >>> step = training(gpt2, batch=8, tokens=1024, precision="float32")
-    >>> round(step.memory["optimizer"] / 1e9, 2), round(step.memory["activations"] / 1e9, 2)
-    (0.99, 4.84)
+    >>> step = training(MODELS["GPT-2 small"], batch=8, tokens=1024, precision="float32")
+    >>> {term: round(size / 1e9, 2) for term, size in step.memory.items()}, round(step.peak / 1e9, 2)
+    ({'weights': 0.5, 'gradients': 0.5, 'moments': 1.0, 'activations': 4.89, 'logits': 1.65}, 11.32)
 
+    The peak is the largest of three moments: at the loss, where the logarithms of the probabilities, their gradient
+    and that of the logits exist, in float32; after the head's gradient, with one recomputed block; and at the end,
+    with all gradients. Temporary results of other ops are left out; so are the optimizer's, which depend on its kind.
     Bytes moved: weights for each pass, gradients and states once more by the optimizer, activations there and back.
     """
-    weight, gradient, states, itemsize = _precision(precision)
-    share = model.parameters / devices
-    activations = model.activations(batch, tokens, itemsize, recompute=recompute)
-    memory = {
-        "parameters": weight * share,
-        "gradients": gradient * share,
-        "optimizer": states * share,
-        "activations": activations,
-        "logits": 4 * batch * tokens * model.vocabulary,
-    }
-    passes = 4 if recompute else 3
-    # The optimizer reads and writes weight and states and reads the gradient, which the backward pass has written.
-    optimizer = (2 * weight + 2 * gradient + 2 * states) * share
-    kept = model.activations(batch, tokens, itemsize) + memory["logits"]
-    moved = passes * weight * model.parameters + optimizer + 2 * kept
-    return Budget(memory, passes * batch * model.forward_flops(tokens), moved)
+    if precision not in PRECISIONS:
+        raise ValueError(f"no precision {precision!r}: take one of {', '.join(PRECISIONS)}")
+    recipe, share = PRECISIONS[precision], config.parameters / devices
+    kept = activations(config, batch, tokens, recipe.activation, recompute=recompute)
+    logits = 4 * batch * tokens * config.vocabulary
+    states = {"weights": recipe.weight, "gradients": recipe.gradient, "moments": recipe.moments}
+    states |= {"master copy": recipe.master} if recipe.master else {}
+    memory = {name: size * share for name, size in states.items()} | {"activations": kept, "logits": logits}
+    fixed = (sum(states.values()) - recipe.gradient) * share
+    at_loss = kept - (_kept(config, batch, tokens, recipe.activation)[2] if recompute else 0)
+    head = recipe.gradient * config.vocabulary * config.width / devices
+    peak = fixed + max(at_loss + 3 * logits, kept + head, memory["gradients"])
+    useful = 3 * batch * forward_flops(config, tokens)
+    unembedding = 2 * batch * tokens * config.vocabulary * config.width
+    flops = useful + (useful // 3 - unembedding if recompute else 0)  # the blocks run forward once more
+    # The optimizer reads and writes weight, moments and master copy and reads the gradient, which was written.
+    optimizer = 2 * sum(states.values()) * share
+    saved = activations(config, batch, tokens, recipe.activation) + logits
+    moved = (4 if recompute else 3) * recipe.weight * config.parameters + optimizer + 2 * saved
+    return Step(memory, peak, flops, useful, moved)
 
 
-def decoding(model: Transformer, batch: int, tokens: int, *, devices: int = 1, itemsize: int = 2) -> Budget:
+def decoding(config: Config, batch: int, tokens: int, *, devices: int = 1, itemsize: int = 2) -> Step:
     """A decoding step: each of `batch` texts of `tokens` tokens gets one more; all devices share weights and caches.
 
-    >>> llama = Transformer("8B", 32, 4096, 32, 128256, hidden=14336, kv_heads=8, gated=True, tied=False)
-    >>> step = decoding(llama, batch=1, tokens=4096)
+    >>> step = decoding(MODELS["Llama 3 8B"], batch=1, tokens=4096)
     >>> round(step.total / 1e9, 1), step.bound(Roofline(989.5e12, 3.35e12))
     (16.6, 'memory')
+
+    It reads each weight once for all texts, of the embedding one row a text, and each text's cache (Pope et al. 2022).
     """
-    weights = model.parameters * itemsize / devices
-    caches = batch * tokens * model.kv_bytes(itemsize) / devices
-    flops = batch * (2 * model.matrices + 4 * model.layers * model.width * tokens) / devices
-    return Budget({"weights": weights, "KV cache": caches}, flops, model.matrices * itemsize / devices + caches)
-
-
-def _precision(name: str) -> tuple[int, int, int, int]:
-    if name not in PRECISIONS:
-        raise ValueError(f"no precision {name!r}: take one of {', '.join(PRECISIONS)}")
-    return PRECISIONS[name]
-
-
-MODELS: Mapping[str, Transformer] = {
-    model.name: model
-    for model in (
-        Transformer("GPT-2 small", 12, 768, 12, 50257),
-        Transformer("GPT-3 175B", 96, 12288, 96, 50257),
-        Transformer("Llama 3 8B", 32, 4096, 32, 128256, hidden=14336, kv_heads=8, gated=True, tied=False),
-        Transformer("Llama 3 70B", 80, 8192, 64, 128256, hidden=28672, kv_heads=8, gated=True, tied=False),
-        Transformer("Llama 3 405B", 126, 16384, 128, 128256, hidden=53248, kv_heads=8, gated=True, tied=False),
-    )
-}
+    memory = {"weights": config.parameters * itemsize / devices}
+    memory["KV cache"] = batch * tokens * kv_bytes(config, itemsize) / devices
+    flops = batch * (2 * config.matrices + 4 * config.layers * config.width * tokens) / devices
+    table = 0 if config.tied else config.vocabulary * config.width
+    moved = (config.parameters - table) * itemsize / devices + memory["KV cache"]
+    return Step(memory, sum(memory.values()), flops, flops, moved)

@@ -1,45 +1,28 @@
-"""A transformer's budget against a real module, published tables and hand formulas."""
+"""What a model costs, against the running module, PyTorch's optimizer, published formulas and sums by hand."""
 
-import dataclasses
 import doctest
+import gc
+import weakref
 
 import pytest
 import torch
-from torch import nn
 from torch.nn import functional as F
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import FlopCounterMode
 
-from helpers import budget
-from helpers.budget import MODELS, Transformer
+from helpers import budget, counting
+from helpers.model import GPT, MODELS, Block, Config, attention, rotate
 from helpers.roofline import Roofline
 
-
-class Layer(nn.Module):
-    """A layer with grouped heads and, if asked for, a gated MLP, written without the course's formulas."""
-
-    def __init__(self, model):
-        super().__init__()
-        d, h, kv = model.width, model.hidden, model.kv_width
-        self.model = model
-        self.norms = nn.ModuleList(nn.LayerNorm(d, bias=False) for _ in range(2))
-        self.q, self.k, self.v, self.o, self.up, self.down = (
-            nn.Linear(*shape, bias=False) for shape in ((d, d), (d, kv), (d, kv), (d, d), (d, h), (h, d))
-        )
-        self.gate = nn.Linear(d, h, bias=False) if model.gated else None
-
-    def forward(self, x):
-        model, y = self.model, self.norms[0](x)
-        size = model.width // model.heads
-        q, k, v = (part(y).unflatten(-1, (-1, size)).transpose(1, 2) for part in (self.q, self.k, self.v))
-        mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=model.kv_heads != model.heads)
-        x = x + self.o(mixed.transpose(1, 2).flatten(2))
-        y = self.norms[1](x)
-        return x + self.down(F.silu(self.gate(y)) * self.up(y) if self.gate else F.gelu(self.up(y)))
+GPT2 = Config("GPT-2 like", layers=2, width=64, heads=4, vocabulary=50, context=32)
+LLAMA = Config("Llama like", 2, 64, 8, 50, 32, hidden=160, key_heads=2, family="Llama", tied=False)
+both = pytest.mark.parametrize("config", [GPT2, LLAMA], ids=lambda config: config.name)
 
 
 def kept(function, parameters):
-    own = {p.untyped_storage().data_ptr() for p in parameters}
-    seen = {}
+    """The bytes of all storages that autograd saves and that are no parameters."""
+    own, seen = {p.untyped_storage().data_ptr() for p in parameters}, {}
 
     def pack(tensor):
         storage = tensor.untyped_storage()
@@ -53,143 +36,191 @@ def kept(function, parameters):
     return sum(storage.nbytes() for storage in seen.values())
 
 
-SMALL = Transformer("small", layers=2, width=64, heads=4, vocabulary=50)
-GATED = Transformer("gated", layers=2, width=64, heads=8, vocabulary=50, hidden=160, gated=True, tied=False)
+@both
+@pytest.mark.parametrize("fused", [True, False])
+def test_a_block_keeps_what_autograd_saves(config, fused):
+    block, x = Block(config), torch.randn(3, 16, 64, requires_grad=True)
+    boxes = budget.block_costs(config, 3, 16, itemsize=4, fused=fused)
+    normalized = 2 * x.nbytes if config is LLAMA else 0  # kept by PyTorch's RMSNorm on a CPU alone
+    assert kept(lambda: block(x, fused=fused), block.parameters()) == sum(box.kept for box in boxes) + normalized
 
 
-@pytest.mark.parametrize("model", [SMALL, GATED], ids=lambda model: model.name)
-@pytest.mark.parametrize(("batch", "tokens"), [(1, 16), (3, 32)])
-def test_activations_are_those_that_autograd_keeps(model, batch, tokens):
-    layer, x = Layer(model), torch.randn(batch, tokens, model.width, requires_grad=True)
-    assert kept(lambda: layer(x), layer.parameters()) * model.layers == model.activations(batch, tokens)
+def test_activations_are_those_of_a_step():
+    gpt, ids = GPT(GPT2), torch.randint(50, (3, 16))
+    found = kept(lambda: F.cross_entropy(gpt(ids).flatten(0, 1), ids.flatten()), gpt.parameters())
+    ends = 8 * 3 * 16 + 4 + 4 * 3 * 16 * 50  # the ids, the weight of the loss, and the logarithms of all probabilities
+    assert found - ends == budget.activations(GPT2, 3, 16, itemsize=4)
 
 
-def test_recomputation_keeps_inputs_and_one_layer():
-    inputs, layer = 4 * 3 * 32 * 64, SMALL.activations(3, 32) / 2
-    assert SMALL.activations(3, 32, recompute=True) == 2 * inputs + layer
+def test_a_block_keeps_what_korthikanti_et_al_count():
+    s, b, h = 1024, 8, 768  # their letters; equation 1 without the scores and without two dropout masks
+    small = s * b * (2 * 2 + 12) * 4  # statistics of norms and of the softmax, which they neglect
+    boxes = budget.block_costs(MODELS["GPT-2 small"], batch=b, tokens=s)
+    assert sum(box.kept for box in boxes) == (34 - 2) * s * b * h + small
 
 
-@pytest.mark.parametrize("model", [SMALL, GATED], ids=lambda model: model.name)
-def test_parameters_and_flops_are_those_of_a_module(model):
-    layer = Layer(model)
-    matrices = sum(p.numel() for p in layer.parameters() if p.dim() == 2)
-    assert model.matrices == model.layers * matrices + model.vocabulary * model.width
-    x = torch.randn(1, 16, model.width)
-    with FlopCounterMode(display=False) as counter:
-        layer(x)
-    found = counter.get_total_flops()  # it has no rule for fused attention on a CPU
-    scores = 4 * 16 * 16 * model.width
-    unembedding = 2 * 16 * model.vocabulary * model.width
-    assert model.forward_flops(16) == model.layers * (found + scores) + unembedding
+@both
+def test_each_box_costs_what_is_counted(config):
+    block, x, x2, y, y2 = Block(config), *(torch.randn(3, 16, d) for d in (64, 64, config.hidden, config.hidden))
+    q, k, v = (
+        torch.randn(3, 16, heads, config.channels) for heads in (config.heads, config.key_heads, config.key_heads)
+    )
+    gate, up = block.gate or (lambda x: ()), block.up
+    boxes = {
+        "norm": lambda: block.norm1(x),
+        "q k v": lambda: (block.query(x), block.key(x), block.value(x)),
+        "rotate": lambda: (rotate(q), rotate(k)),
+        "output": lambda: block.output(x),
+        "add": lambda: x + x2,
+        "up": lambda: up(x),
+        "gate, up": lambda: (gate(x), up(x)),
+        "GELU": lambda: F.gelu(y, approximate="tanh"),
+        "gated SiLU": lambda: F.silu(y) * y2,
+        "down": lambda: block.down(y),
+    }
+    table = {"rotate": 2 * 7 * 16 * config.channels // 2}  # angles, cosines and sines, for queries and for keys
+    costs = budget.block_costs(config, 3, 16, itemsize=4)
+    for box in costs:
+        if box.kernel != "attention":
+            with torch.no_grad():
+                found = counting.count(boxes[box.name])
+            assert abs(found.flops - box.flops) <= table.get(box.name, 0), box.name
+            assert found.bytes_ideal == box.bytes, box.name
+    fused = [box for box in costs if box.kernel == "attention"]
+    whole = counting.count(attention, q, k, v, fused=True)
+    assert whole.bytes_ideal == sum(box.bytes for box in fused)
+    assert counting.count(attention, q, k, v, fused=False).flops == sum(box.flops for box in fused)
 
 
-@pytest.mark.parametrize(
-    ("name", "parameters", "kv"),
-    [
-        ("GPT-3 175B", 174.6e9, 2 * 96 * 12288 * 2),
-        ("Llama 3 8B", 8.03e9, 131_072),
-        ("Llama 3 70B", 70.6e9, 327_680),
-        ("Llama 3 405B", 405.8e9, 2 * 126 * 8 * 128 * 2),
-    ],
-)
-def test_published_sizes(name, parameters, kv):
-    assert MODELS[name].parameters == pytest.approx(parameters, rel=0.002)
-    assert MODELS[name].kv_bytes(2) == kv
+@both
+def test_a_block_has_the_parameters_of_the_module_and_their_flops(config):
+    boxes = budget.block_costs(config, 3, 16)
+    assert sum(box.parameters for box in boxes) == sum(p.numel() for p in Block(config).parameters())
+    with torch.device("meta"), FlopCounterMode(display=False) as counter:
+        GPT(config)(torch.zeros(1, 16, dtype=torch.long), fused=False)
+    assert budget.forward_flops(config, 16) == counter.get_total_flops()
 
 
-def test_both_precisions_take_16_bytes_per_parameter():
-    for precision in budget.PRECISIONS:
-        memory = budget.training(SMALL, 1, 16, precision=precision).memory
-        assert memory["parameters"] + memory["gradients"] + memory["optimizer"] == 16 * SMALL.parameters
+@both
+def test_a_shape_names_the_result_and_a_layout_tells_copies(config):
+    for fused in (True, False):
+        boxes = budget.block_costs(config, 3, 16, fused=fused)
+        names = [row.op for row in counting.count(Block(config), torch.randn(3, 16, 64), fused=fused).ops]
+        assert ("copy" in {box.layout for box in boxes}) == ("clone" in names)
 
 
-def test_devices_share_the_states_and_nothing_else():
-    one, four = (budget.training(SMALL, 2, 16, devices=n) for n in (1, 4))
-    for term in ("parameters", "gradients", "optimizer"):
-        assert four.memory[term] == one.memory[term] / 4
-    for term in ("activations", "logits"):
-        assert four.memory[term] == one.memory[term]
-    assert four.flops == one.flops == 3 * 2 * SMALL.forward_flops(16)
+@pytest.mark.parametrize("name", ["GPT-2 small", "Llama 3 8B"])
+def test_decoding_costs_the_last_token_and_reads_the_cache(name):
+    config, tokens = MODELS[name], 1000
+    boxes = budget.block_costs(config, 4, tokens, decode=True)
+    step = budget.decoding(config, 4, tokens)
+    products = sum(box.flops for box in boxes if box.name in ("scores", "weighted sum"))
+    assert products == 4 * 4 * config.width * tokens
+    weights = config.layers * sum(2 * box.parameters for box in boxes)
+    end = config.vocabulary * config.width + (config.width if name == "Llama 3 8B" else 1026 * config.width)
+    assert step.bytes == weights + 2 * end + 4 * tokens * budget.kv_bytes(config)
+    assert all(box.kept == 0 for box in boxes)
+
+
+def test_kv_bytes_are_the_cache_of_the_module():
+    gpt, caches = GPT(LLAMA), [[], []]
+    gpt(torch.randint(50, (3, 16)), caches)
+    assert sum(part.nbytes for cache in caches for part in cache) == 3 * 16 * budget.kv_bytes(LLAMA, itemsize=4)
+
+
+@pytest.mark.parametrize(("precision", "dtype"), [("float32", torch.float32), ("bfloat16", torch.bfloat16)])
+def test_states_are_those_of_pytorchs_adamw(precision, dtype):
+    gpt = GPT(GPT2).to(dtype)
+    optimizer = torch.optim.AdamW(gpt.parameters())
+    gpt(torch.randint(50, (3, 16))).sum().backward()
+    optimizer.step()
+    memory = budget.training(GPT2, 3, 16, precision=precision).memory
+    assert memory["weights"] == memory["gradients"] == sum(p.grad.nbytes for p in gpt.parameters())
+    moments = [value for state in optimizer.state.values() for value in state.values() if value.dim()]
+    assert memory["moments"] == sum(moment.nbytes for moment in moments)
+
+
+def test_mixed_precision_takes_16_bytes_a_parameter_and_devices_share_them():
+    one, four = (budget.training(GPT2, 3, 16, devices=devices) for devices in (1, 4))
+    states = ("weights", "gradients", "moments", "master copy")
+    assert sum(one.memory[term] for term in states) == 16 * GPT2.parameters
+    assert all(four.memory[term] == one.memory[term] / (4 if term in states else 1) for term in one.memory)
     assert one.total == sum(one.memory.values())
 
 
-def test_recomputation_costs_a_forward_pass():
-    plain, again = (budget.training(SMALL, 2, 16, recompute=flag) for flag in (False, True))
-    assert again.flops == plain.flops * 4 / 3
-    assert again.memory["activations"] < plain.memory["activations"]
+class Live(TorchDispatchMode):
+    """The bytes of all storages that exist, and the most there ever were."""
 
+    def __init__(self):
+        super().__init__()
+        self.live = self.most = 0
+        self.seen = {}
 
-def test_decoding_reads_weights_once_and_every_cache():
-    model = MODELS["Llama 3 70B"]
-    one, many = (budget.decoding(model, batch, 8192, itemsize=1) for batch in (1, 64))
-    assert one.memory["KV cache"] == 8192 * 163_840
-    assert many.bytes - one.bytes == 63 * 8192 * 163_840
-    assert many.flops == 64 * one.flops
-    roof = Roofline(1979e12, 3.35e12)
-    assert one.bound(roof) == "memory"
-    assert max(one.times(roof)) == one.bytes / 3.35e12
+    def add(self, tensor):
+        storage = tensor.untyped_storage()
+        if storage._cdata not in self.seen:
+            self.seen[storage._cdata] = weakref.finalize(storage, self.drop, storage._cdata, storage.nbytes())
+            self.live += storage.nbytes()
+            self.most = max(self.most, self.live)
+
+    def drop(self, key, nbytes):
+        del self.seen[key]
+        self.live -= nbytes
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        result = func(*args, **(kwargs or {}))
+        [self.add(leaf) for leaf in tree_leaves(result) if isinstance(leaf, torch.Tensor)]
+        return result
 
 
 @pytest.mark.parametrize(
-    ("devices", "recompute", "moved"),
+    ("config", "recompute", "of_sum"),
     [
-        # passes over 2-byte weights; 2 + 2 + 12 bytes of states read and written; activations and logits there and back
-        (1, False, 3 * 2 * 101_504 + 2 * 16 * 101_504 + 2 * (133_120 + 6_400)),
-        (4, False, 3 * 2 * 101_504 + 2 * 16 * 101_504 / 4 + 2 * (133_120 + 6_400)),
-        (1, True, 4 * 2 * 101_504 + 2 * 16 * 101_504 + 2 * (133_120 + 6_400)),
+        (Config("large vocabulary", 2, 128, 4, 5000, 64), False, (1.4, 1.5)),
+        (Config("large vocabulary", 2, 128, 4, 5000, 64), True, (1.3, 1.4)),
+        (Config("deep", 12, 64, 4, 65, 64), False, (0.9, 0.95)),
     ],
 )
-def test_a_training_step_by_hand(devices, recompute, moved):
-    step = budget.training(SMALL, batch=2, tokens=16, devices=devices, recompute=recompute)
-    assert SMALL.parameters == 2 * 64 * (4 * 64 + 2 * 256) + 50 * 64 == 101_504
-    layer = 2 * 2 * 16 * (64 + 5 * 64 + 2 * 64 + 2 * 256) + 4 * 2 * 16 * (4 + 4)
-    assert layer == 66_560
-    assert step.memory == {
-        "parameters": 2 * 101_504 / devices,
-        "gradients": 2 * 101_504 / devices,
-        "optimizer": 12 * 101_504 / devices,
-        "activations": 2 * 16 * 64 * 2 * 2 + layer if recompute else 2 * layer,
-        "logits": 4 * 2 * 16 * 50,
-    }
-    assert step.bytes == moved
-    assert step.flops == (4 if recompute else 3) * 2 * (2 * 101_504 * 16 + 4 * 2 * 64 * 16**2)
+def test_the_peak_of_a_step_is_the_one_traced(config, recompute, of_sum):
+    gpt, ids = GPT(config), torch.randint(config.vocabulary, (8, 64))
+    optimizer = torch.optim.AdamW(gpt.parameters(), foreach=False)
+
+    def step():
+        optimizer.zero_grad()
+        F.cross_entropy(gpt(ids, recompute=recompute).flatten(0, 1), ids.flatten()).backward()
+        optimizer.step()
+
+    step()
+    optimizer.zero_grad()
+    gc.collect()
+    with Live() as live:
+        for tensor in (*gpt.parameters(), *(value for state in optimizer.state.values() for value in state.values())):
+            live.add(tensor)
+        step()
+    found = budget.training(config, 8, 64, precision="float32", recompute=recompute)
+    assert live.most == pytest.approx(found.peak, rel=0.01)
+    assert of_sum[0] < found.peak / found.total < of_sum[1]  # the sum is not what must fit
 
 
-@pytest.mark.parametrize("devices", [1, 2])
-def test_a_decoding_step_by_hand(devices):
-    step = budget.decoding(GATED, batch=3, tokens=5, devices=devices)
-    matrices = 2 * 64 * (4 * 64 + 3 * 160) + 50 * 64
-    cache = 2 * 2 * 64 * 2  # keys and values, two layers, bfloat16
-    assert step.memory == {"weights": 2 * (matrices + 50 * 64) / devices, "KV cache": 3 * 5 * cache / devices}
-    assert step.flops == 3 * (2 * matrices + 4 * 2 * 64 * 5) / devices
-    assert step.bytes == (2 * matrices + 3 * 5 * cache) / devices  # of the embedding a row a text
+def test_recomputation_runs_the_blocks_once_more_and_not_the_head():
+    plain, again = (budget.training(GPT2, 3, 16, recompute=flag) for flag in (False, True))
+    blocks = budget.forward_flops(GPT2, 16) - 2 * 16 * 50 * 64
+    assert again.flops - plain.flops == 3 * blocks
+    assert again.useful == plain.useful == plain.flops == 3 * 3 * budget.forward_flops(GPT2, 16)
+    block = sum(box.kept for box in budget.block_costs(GPT2, 3, 16))
+    saved = plain.memory["activations"] - again.memory["activations"]
+    assert saved == (2 - 1) * block - 2 * 2 * 3 * 16 * 64  # two blocks less one at a time, and two inputs
 
 
-def test_the_models_are_those_of_their_papers():
-    """Layers, width, heads, vocabulary, hidden, heads for keys and values, gated, tied."""
-    assert {name: dataclasses.astuple(model)[1:] for name, model in MODELS.items()} == {
-        "GPT-2 small": (12, 768, 12, 50_257, 3072, 12, False, True),
-        "GPT-3 175B": (96, 12_288, 96, 50_257, 49_152, 96, False, True),
-        "Llama 3 8B": (32, 4096, 32, 128_256, 14_336, 8, True, False),
-        "Llama 3 70B": (80, 8192, 64, 128_256, 28_672, 8, True, False),
-        "Llama 3 405B": (126, 16_384, 128, 128_256, 53_248, 8, True, False),
-    }
-    assert all(name == model.name for name, model in MODELS.items())
-
-
-@pytest.mark.parametrize("field", ["layers", "width", "heads", "vocabulary"])
-def test_sizes_are_at_least_1(field):
-    least = {"layers": 1, "width": 1, "heads": 1, "vocabulary": 1}
-    assert Transformer("least", **least).parameters == 1 + 4 + 8
-    with pytest.raises(ValueError, match="least: sizes are at least 1"):
-        Transformer("least", **least | {field: 0})
-
-
-def test_errors_are_sentences():
-    with pytest.raises(ValueError, match="the heads share the width evenly"):
-        Transformer("odd", layers=1, width=10, heads=3, vocabulary=5)
-    with pytest.raises(ValueError, match="no precision 'int4': take one of float32, mixed bfloat16"):
-        budget.training(SMALL, 1, 1, precision="int4")
+def test_bytes_and_times_of_a_step_by_hand():
+    step = budget.training(GPT2, 3, 16, devices=4)
+    states = 3 * 2 * GPT2.parameters + 2 * 16 * GPT2.parameters / 4  # three passes; all states read and written
+    assert step.bytes == states + 2 * (budget.activations(GPT2, 3, 16) + 4 * 3 * 16 * 50)
+    roof = Roofline(100.0, 10.0)
+    assert step.times(roof) == (step.flops / 100, step.bytes / 10)
+    assert step.bound(roof) == ("compute" if step.flops / 100 > step.bytes / 10 else "memory")
+    with pytest.raises(ValueError, match="no precision 'int4': take one of float32, mixed bfloat16, bfloat16"):
+        budget.training(GPT2, 1, 1, precision="int4")
 
 
 def test_examples():

@@ -13,6 +13,8 @@ _TERMS = {  # which tint and hatch a term of memory has
     "weights": 0,
     "gradients": 1,
     "optimizer": 2,
+    "moments": 2,
+    "master copy": 0,
     "activations": 3,
     "KV cache": 3,
     "logits": 4,

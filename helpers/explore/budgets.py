@@ -54,7 +54,7 @@ class Budget(View):
         self._show(figure, f"Bars: memory by term against a device, and the two times of a step. {title}.")
 
     @property
-    def budget(self) -> budget.Budget:
+    def budget(self) -> budget.Step:
         """The budget of the step that the controls describe, per device."""
         model, batch = budget.MODELS[self.model.value], self.batch.value
         if self.task.value == "decoding":

@@ -1,0 +1,135 @@
+"""The block and the GPT of the course against PyTorch's own layers and published counts."""
+
+import doctest
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from helpers import model
+from helpers.model import GPT, MODELS, Block, Config
+
+GPT2 = Config("GPT-2 like", layers=2, width=64, heads=4, vocabulary=100, context=32)
+LLAMA = Config("Llama like", 2, 64, 8, 100, 32, hidden=160, key_heads=2, family="Llama", tied=False)
+both = pytest.mark.parametrize("config", [GPT2, LLAMA], ids=lambda config: config.name)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [  # what transformers counts for gpt2, gpt2-medium, -large, -xl, and the safetensors of meta-llama/*
+        ("GPT-2 small", 124_439_808),
+        ("GPT-2 medium", 354_823_168),
+        ("GPT-2 large", 774_030_080),
+        ("GPT-2 XL", 1_557_611_200),
+        ("GPT-3 175B", pytest.approx(175e9, rel=0.003)),  # Brown et al. 2020, table 2.1: "175.0B"
+        ("Llama 2 7B", 6_738_415_616),
+        ("Llama 2 70B", 68_976_648_192),
+        ("Llama 3 8B", 8_030_261_248),
+        ("Llama 3 70B", 70_553_706_496),
+        ("Llama 3 405B", 405_853_388_800),
+    ],
+)
+def test_parameters_are_the_published_ones_and_those_of_the_module(name, parameters):
+    with torch.device("meta"):
+        gpt = GPT(MODELS[name])
+    assert sum(p.numel() for p in gpt.parameters()) == MODELS[name].parameters == parameters
+    assert MODELS[name].name == name
+
+
+@both
+def test_matrices_are_the_weights_that_a_linear_layer_multiplies_with(config):
+    layers = [module for module in GPT(config).modules() if isinstance(module, nn.Linear)]
+    assert config.matrices == sum(layer.weight.numel() for layer in layers)
+
+
+@pytest.mark.parametrize("fused", [True, False])
+def test_a_gpt2_block_is_pytorchs_encoder_layer(fused):
+    block, x = Block(GPT2), torch.randn(3, 16, 64)
+    torchs = nn.TransformerEncoderLayer(
+        64, 4, 256, dropout=0.0, batch_first=True, norm_first=True, activation=lambda y: F.gelu(y, approximate="tanh")
+    )
+    projections = block.query, block.key, block.value
+    with torch.no_grad():
+        for p in block.parameters():
+            p.normal_(std=0.2)  # norms and biases, too
+        torchs.self_attn.in_proj_weight.copy_(torch.cat([part.weight for part in projections]))
+        torchs.self_attn.in_proj_bias.copy_(torch.cat([part.bias for part in projections]))
+    pairs = {"self_attn.out_proj": "output", "linear1": "up", "linear2": "down", "norm1": "norm1", "norm2": "norm2"}
+    for theirs, ours in pairs.items():
+        torchs.get_submodule(theirs).load_state_dict(block.get_submodule(ours).state_dict())
+    mask = nn.Transformer.generate_square_subsequent_mask(16)
+    torch.testing.assert_close(block(x, fused=fused), torchs(x, mask, is_causal=True))
+
+
+def test_rotary_positions_are_products_with_a_unit_complex_number():
+    x = torch.randn(2, 5, 3, 8, dtype=torch.float64)
+    pairs = torch.complex(x[..., :4], x[..., 4:])
+    turned = torch.stack(
+        [
+            pairs[:, t] * torch.exp(1j * (7 + t) * 100.0 ** (-torch.arange(4, dtype=torch.float64) / 4))
+            for t in range(5)
+        ],
+        dim=1,
+    )
+    torch.testing.assert_close(
+        model.rotate(x, start=7, theta=100.0), torch.cat([turned.real, turned.imag], -1), rtol=1e-5, atol=1e-5
+    )
+
+
+def test_a_llama_block_by_hand():
+    block, x = Block(LLAMA), torch.randn(1, 4, 64)
+
+    def rms(x, weight):
+        return x / (x.square().mean(-1, keepdim=True) + 1e-5).sqrt() * weight
+
+    y = rms(x, block.norm1.weight)
+    q, k, v = (linear(y).unflatten(-1, (-1, 8)) for linear in (block.query, block.key, block.value))
+    q, k = model.rotate(q), model.rotate(k)
+    heads = torch.zeros(1, 4, 8, 8)
+    for head in range(8):
+        for t in range(4):  # four heads share a key head; a token looks back only
+            scores = torch.stack([q[0, t, head] @ k[0, s, head // 4] for s in range(t + 1)]) / 8**0.5
+            heads[0, t, head] = scores.softmax(0) @ v[0, : t + 1, head // 4]
+    x1 = x + block.output(heads.flatten(2))
+    y = rms(x1, block.norm2.weight)
+    gate = block.gate(y)
+    torch.testing.assert_close(block(x), x1 + block.down(gate * torch.sigmoid(gate) * block.up(y)))
+
+
+@both
+@pytest.mark.parametrize("fused", [True, False])
+def test_decoding_with_a_cache_gives_the_logits_of_the_whole_text(config, fused):
+    gpt, ids = GPT(config), torch.randint(100, (3, 16))
+    caches = [[] for _ in gpt.blocks]
+    parts = [gpt(part, caches, fused=fused) for part in ids.split([5, 1, 1, 6, 3], dim=1)]
+    torch.testing.assert_close(torch.cat(parts, dim=1), gpt(ids))
+    assert [tuple(k.shape) for k, _ in caches] == [(3, 16, config.key_heads, config.channels)] * 2
+
+
+@both
+def test_recomputation_changes_no_gradient(config):
+    gpt, ids, gradients = GPT(config), torch.randint(100, (3, 16)), []
+    for recompute in (False, True):
+        gpt.zero_grad()
+        gpt(ids, recompute=recompute).square().sum().backward()
+        gradients.append([p.grad for p in gpt.parameters()])
+    torch.testing.assert_close(*gradients)
+
+
+@both
+def test_a_gpt_is_causal_and_starts_knowing_nothing(config):
+    gpt, ids = GPT(config), torch.randint(100, (3, 16))
+    torch.testing.assert_close(gpt(ids)[:, :9], gpt(ids[:, :9]))
+    assert F.cross_entropy(gpt(ids).flatten(0, 1), ids.flatten()).item() == pytest.approx(4.605, abs=0.3)  # log 100
+
+
+@pytest.mark.parametrize("change", [{"width": 63}, {"key_heads": 3}, {"layers": 0}, {"vocabulary": 0}])
+def test_impossible_sizes_are_refused(change):
+    sizes = {"layers": 2, "width": 64, "heads": 4, "vocabulary": 100, "context": 32}
+    with pytest.raises(ValueError, match="heads divide the width, key heads the heads; got"):
+        Config("odd", **sizes | change)
+
+
+def test_examples():
+    assert doctest.testmod(model).failed == 0
