@@ -376,7 +376,7 @@ def plan():
 def test_a_budget_is_that_of_the_controls(plan):
     step = budget.training(budget.MODELS["Llama 3 8B"], 1, 4096, devices=8)
     assert plan.budget == step
-    assert "39.8 GB left" in plan.text.value
+    assert "39.7 GB left" in plan.text.value
     plan.recompute.value, plan.batch.value = True, 4
     assert plan.budget == budget.training(budget.MODELS["Llama 3 8B"], 4, 4096, devices=8, recompute=True)
     assert alt(plan).endswith("the two times of a step. Llama 3 8B, training: fits, bound by arithmetic.")
