@@ -1,14 +1,8 @@
-"""The course as slides or as pages, for where no JupyterLab is: `python -m helpers.export slides --out DIR [NN ...]`.
+"""The course as pages to read and as slides to show: `python -m helpers.export pages|slides --out DIR [NN …]`.
 
 Nothing is run: what is shown are the stored outputs. Each file that is written stands alone: it opens from a disk,
-without a network, in any current browser. Needs the extra `teach`. Each line names a file of this folder:
+without a network, in any current browser. Needs the extra `teach`.
 
-- writing: missing, write
-- documents: page, slides
-- cells: what becomes of a cell
-- talk: SLIDE_TYPES, slide_type, stage
+- cells: what a cell shows on a page and on a slide
+- documents: a page, a deck, the start page; nbconvert with the templates of this folder
 """
-
-from helpers.export.documents import page, slides
-from helpers.export.talk import SLIDE_TYPES, slide_type, stage
-from helpers.export.writing import missing, write

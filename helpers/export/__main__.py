@@ -1,31 +1,30 @@
-"""The command line: `python -m helpers.export slides|pages --out DIR [NN ...]`."""
+"""The command line: `python -m helpers.export pages|slides --out DIR [NN …]`."""
 
 import argparse
+from importlib.util import find_spec
 from pathlib import Path
 
 from helpers import export
-from helpers.export.writing import NOTEBOOKS, WHAT
 
 
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m helpers.export", description=export.__doc__.partition("\n\n")[0])
-    parser.add_argument("kind", choices=WHAT, help="decks of slides with notes for the speaker, or pages to read")
+    parser.add_argument("kind", choices=("pages", "slides"), help="pages to read, or decks with notes for the speaker")
     parser.add_argument("numbers", nargs="*", metavar="NN", help="notebook numbers, such as 01; default: all")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="the folder to write to")
+    parser.add_argument("--notes", action="store_true", help="pages with the teacher's notes, folded")
     arguments = parser.parse_intermixed_args()
+    if not (find_spec("latex2mathml") and find_spec("pyreveal")):
+        parser.error("set up for teaching first: python -m pip install -r requirements.txt -e '.[teach]'")
+    from helpers.export.documents import NOTEBOOKS, write
+
     known = {path.name[:2]: path for path in NOTEBOOKS}
-    for number in arguments.numbers:
-        if number not in known:
-            parser.error(f"there is no notebook {number}; there are {', '.join(known) or 'none'}")
-    if names := " and ".join(export.missing(arguments.kind)):
-        parser.error(f"{names} not installed; run: python -m pip install -r requirements.txt -e '.[teach]'")
+    if absent := set(arguments.numbers) - set(known):
+        parser.error(f"there is no notebook {min(absent)}; there are {', '.join(known)}")
     chosen = [known[number] for number in sorted(set(arguments.numbers)) or known]
-    try:
-        written = export.write(arguments.kind, chosen, arguments.out)
-    except ValueError as error:
-        parser.error(str(error))
-    print(f"{len(written) - 1} {arguments.kind}; open {written[-1]}")
+    *written, start = write(arguments.kind, chosen, arguments.out, arguments.notes)
+    print(f"{len(written)} {arguments.kind}; open {start}")
 
 
 if __name__ == "__main__":

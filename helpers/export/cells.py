@@ -1,80 +1,76 @@
-"""The cells of a notebook as HTML: nbconvert with the course's templates and its own renderer of markdown."""
+"""What the cells of a notebook show where nobody runs them: on a page and on a slide."""
 
+import ast
 import re
-from pathlib import Path
-from typing import Any
 
-from jinja2 import pass_context
-from nbconvert import HTMLExporter
-from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
+from nbformat import NotebookNode
+from nbformat.v4 import new_output
 
-HERE = Path(__file__).resolve().parent
+IMPORTS = re.compile(r"^(import|from) [\w., ]+$", re.MULTILINE)
 
 
-class Renderer(IPythonRenderer):
-    """Markdown for a file that stands alone: formulas as MathML, headings with ids, links among what is exported.
+def slide_type(cell: NotebookNode) -> str:
+    """The slide type of a cell, or "" where it goes on with the slide above it."""
+    return cell.metadata.get("slideshow", {}).get("slide_type", "")
 
-    files are the files to link to, by the notebook that they come from; links to others become plain text.
+
+def for_page(notebook: NotebookNode, notes: bool = False) -> NotebookNode:
+    """The notebook as a page shows it, changed in place: with the teacher's notes only if asked."""
+    notebook.cells = [_on_paper(cell) for cell in notebook.cells if notes or slide_type(cell) != "notes"]
+    return notebook
+
+
+def for_slides(notebook: NotebookNode) -> NotebookNode:
+    """The notebook as reveal.js wants it, changed in place: sections of slides, fragments in them, notes aside.
+
+    The set-up is left out; hints and solutions become notes. Each cell gets the tags that go before and after it.
+    ValueError where the first cell starts no slide.
     """
-
-    def __init__(self, files: dict[str, str]) -> None:
-        super().__init__(escape=False)
-        self._files = files
-        self.headings: list[tuple[int, str, str]] = []  # level, id, HTML
-
-    def heading(self, text: str, level: int, **attrs: Any) -> str:
-        """With an id, for the table of contents."""
-        slug = re.sub(r"\W+", "-", re.sub(r"<[^>]+>", "", text).lower()).strip("-")
-        taken = {anchor for _, anchor, _ in self.headings}
-        anchor = slug if slug not in taken else f"{slug}-{len(taken)}"
-        self.headings.append((level, anchor, text))
-        return f'<h{level} id="{anchor}">{text}</h{level}>\n'
-
-    def link(self, text: str, url: str, title: str | None = None) -> str:
-        """To the file that a notebook becomes, or nowhere."""
-        path, mark, anchor = url.partition("#")
-        if not path.endswith(".ipynb"):
-            return super().link(text, url, title)
-        return super().link(text, self._files[path] + mark + anchor, title) if path in self._files else text
-
-    def table(self, text: str) -> str:
-        """In a box that can scroll where the screen is narrow."""
-        # The table at the top of a notebook has an empty head, which a screen reader would announce.
-        text = re.sub(r"<thead>\s*<tr>(\s*<th[^>]*>\s*</th>)+\s*</tr>\s*</thead>", "", text)
-        return f'<div class="wide"><table>\n{text}</table></div>\n'
-
-    def inline_math(self, body: str) -> str:
-        """Within a line."""
-        return _mathml(body, "inline")
-
-    def block_math(self, body: str) -> str:
-        """On a line of its own."""
-        return _mathml(body, "block")
+    if slide_type(notebook.cells[0]) != "slide":
+        raise ValueError("the first cell must have the slide type 'slide'")
+    imports = [cell for cell in notebook.cells if cell.cell_type == "code" and IMPORTS.search(cell.source)]
+    shown = (cell for cell in notebook.cells if slide_type(cell) != "skip" and cell not in imports)
+    notebook.cells = list(map(_on_paper, shown))
+    fragment, end = "", ""  # what would close the fragment and the sections that are open
+    for cell in notebook.cells:
+        before, after = "", ""
+        helps = cell.source.startswith(("<details><summary>Hint<", "<details><summary>Solution<"))
+        match "notes" if helps else slide_type(cell):
+            case "slide":
+                before, fragment, end = fragment + end + "<section><section>", "", "</section></section>"
+            case "subslide":
+                before, fragment = fragment + "</section><section>", ""
+            case "fragment":
+                before, fragment = fragment + '<div class="fragment">', "</div>"
+            case "notes":
+                before, after = '<aside class="notes">', "</aside>"
+                cell.source = cell.source.replace("<details>", "<details open>", 1)
+        cell.metadata.update(before=before, after=after)
+        if cell.cell_type == "code" and "show-code" not in cell.metadata.get("tags", []):
+            cell.source = lesson_code(cell.source)
+    notebook.cells[-1].metadata.after += fragment + end
+    return notebook
 
 
-def markdown(source: str, renderer: Renderer | None = None) -> str:
-    """Markdown as HTML; the renderer collects its headings."""
-    return MarkdownWithMath(renderer=renderer or Renderer({})).render(source)
+def lesson_code(source: str) -> str:
+    """The code less its asserts and its calls of `draw` and `explore`, whose picture says it all."""
+    body = ast.parse(source).body
+    gone = [
+        part for part in body if isinstance(part, ast.Assert) or ast.unparse(part).startswith(("draw.", "explore."))
+    ]
+    if body and all(isinstance(part, ast.Assert) for part in body):  # then they are what the cell says
+        return source
+    lines = {line for part in gone for line in range(part.lineno, part.end_lineno + 1)}
+    return "\n".join(text for line, text in enumerate(source.splitlines(), 1) if line not in lines).strip("\n")
 
 
-def _mathml(body: str, display: str) -> str:
-    from latex2mathml.converter import convert
-
-    try:
-        return convert(body.strip(), display=display)
-    except Exception as error:  # latex2mathml has a class for each mistake, and no common one
-        raise ValueError(f"the formula {body} is not understood: {type(error).__name__}") from error
-
-
-class Cells(HTMLExporter):
-    """nbconvert's HTML exporter with the course's template of cells and its renderer of markdown."""
-
-    def __init__(self, files: dict[str, str]) -> None:
-        # The template's folder is found by its name in the folder of this file.
-        super().__init__(extra_template_basedirs=[str(HERE)], template_name="templates", template_file="cells.html.j2")
-        self.renderer = Renderer(files)
-
-    @pass_context
-    def markdown2html(self, context: Any, source: str) -> str:
-        """The filter of nbconvert that its templates call."""
-        return markdown(source, self.renderer)
+def _on_paper(cell: NotebookNode) -> NotebookNode:
+    """A guess and an exercise ask for a pencil, and not for a kernel."""
+    words = ""
+    if "exercise" in cell.metadata.get("tags", []):
+        words = "Try it before you look at the hint or the solution."
+    elif cell.cell_type == "code" and re.search(r"^guess = \.\.\.", cell.source, re.MULTILINE):
+        words = "Write your guess down before you go on."
+    if words:
+        cell.outputs = [new_output("display_data", {"text/html": f'<p class="task">{words}</p>'})]
+    return cell

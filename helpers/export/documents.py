@@ -1,145 +1,111 @@
-"""A deck of slides and a page to read: whole files with all they need in them."""
+"""A page, a deck of slides and a start page: whole files with all they need in them."""
 
-import base64
-import importlib.util
-import io
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import nbformat
-from jinja2 import Environment, FileSystemLoader
+from jinja2 import pass_context
+from latex2mathml.converter import convert
+from nbconvert import HTMLExporter
+from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 from nbformat import NotebookNode
 from pygments.formatters import HtmlFormatter
 
-from helpers.export.cells import HERE, Cells, markdown
-from helpers.export.talk import stage
+from helpers import explore
+from helpers.export.cells import for_page, for_slides
 
-_TEMPLATES = HERE / "templates"
-
-
-@dataclass(frozen=True)
-class Entry:
-    """What links and the index say of a notebook: its file, its title, the question it opens with, the minutes."""
-
-    file: str
-    title: str
-    question: str
-    minutes: int
+HERE = Path(__file__).resolve().parent
+NOTEBOOKS = sorted((HERE.parent.parent / "notebooks").glob("[0-9][0-9]_*.ipynb"))
 
 
-def entry(path: Path, kind: str) -> Entry:
-    """What the first cell of a notebook says of it, in the form that the course gives that cell; else ValueError."""
+class Renderer(IPythonRenderer):
+    """Markdown for a file that stands alone: formulas as MathML, links only to what is exported with it.
+
+    `names` are the files that notebooks become, by the name of the notebook; links to others become plain text.
+    """
+
+    def __init__(self, names: dict[str, str]) -> None:
+        super().__init__(escape=False)
+        self.names = names
+        self.headings: list[tuple[int, str, str]] = []  # level, id, HTML
+
+    def heading(self, text: str, level: int, **attrs: Any) -> str:
+        """With an id, for the table of contents."""
+        anchor = re.sub(r"\W+", "-", re.sub(r"<[^>]+>", "", text).lower()).strip("-")
+        self.headings.append((level, anchor, text))
+        return f'<h{level} id="{anchor}">{text}</h{level}>\n'
+
+    def link(self, text: str, url: str, title: str | None = None) -> str:
+        """To the file that a notebook becomes, or nowhere."""
+        path, mark, anchor = url.partition("#")
+        if path.endswith(".ipynb") and path not in self.names:
+            return text
+        return super().link(text, self.names.get(path, path) + mark + anchor, title)
+
+    def inline_math(self, body: str) -> str:
+        """Within a line."""
+        return convert(body.strip())
+
+    def block_math(self, body: str) -> str:
+        """On a line of its own."""
+        return convert(body.strip(), display="block")
+
+
+class Document(HTMLExporter):
+    """nbconvert's HTML exporter with the templates of this folder."""
+
+    def __init__(self, names: dict[str, str]) -> None:
+        # The folder of the templates is found by its name in the folder of this file.
+        super().__init__(extra_template_basedirs=[str(HERE)], template_name="templates", template_file="cells.html.j2")
+        self.renderer = Renderer(names)
+        self.register_filter("live", getattr(explore, "live", lambda output: ""))
+
+    @pass_context
+    def markdown2html(self, context: Any, source: str) -> str:
+        """The filter of nbconvert that its templates call."""
+        return MarkdownWithMath(renderer=self.renderer).render(source)
+
+    def fill(self, template: str, notebook: NotebookNode | None = None, **values: Any) -> str:
+        """A template filled; the notebook's cells are its `body`."""
+        values |= {"body": notebook and self.from_notebook_node(notebook)[0], "headings": self.renderer.headings}
+        # On the backgrounds of the course these two styles of code have a contrast of 4.5 or more.
+        styles = {name: HtmlFormatter(style=name).get_style_defs(".highlight") for name in ("xcode", "one-dark")}
+        return self.environment.get_template(template).render(code=styles, **values)
+
+
+def lesson(path: Path, kind: str) -> dict[str, str]:
+    """The file that a notebook becomes, and what it opens with: title, question, minutes; else ValueError."""
     opening = nbformat.read(path, as_version=4).cells[0].source
-    found = [re.search(pattern, opening) for pattern in (r"^# (.+)", r"\*\*(.+?)\*\*", r"(\d+) minutes")]
-    if None in found:
-        raise ValueError("the first cell must have a title, a question in bold and how many minutes you need")
-    title, question, minutes = (match[1] for match in found)
-    question = markdown(question).removeprefix("<p>").removesuffix("</p>\n")
-    return Entry(file_name(path, kind), title, question, int(minutes))
+    found = re.search(r"^# (?P<title>.+)\n+\*\*(?P<question>.+?)\*\*[\s\S]*?\b(?P<minutes>\d+) minutes", opening)
+    if not found:
+        raise ValueError(f"{path.name} must open with a title, a question in bold and how many minutes you need")
+    return found.groupdict() | {"file": f"{path.stem}.slides.html" if kind == "slides" else f"{path.stem}.html"}
 
 
-def file_name(path: Path, kind: str) -> str:
-    """The name of what a notebook becomes."""
-    return f"{path.stem}.slides.html" if kind == "slides" else f"{path.stem}.html"
-
-
-def _read(path: Path) -> NotebookNode:
-    """The notebook, with a mark on the cells whose picture stands for an interactive view."""
+def document(kind: str, path: Path, names: dict[str, str], notes: bool = False, **around: Any) -> str:
+    """One notebook as a page, or as a deck with notes for the speaker. ValueError if its cells make no deck."""
     notebook = nbformat.read(path, as_version=4)
-    for cell in notebook.cells:
-        cell.metadata.interactive = cell.cell_type == "code" and bool(re.search(r"\bexplore\.\w+\(", cell.source))
-    return notebook
-
-
-def fill(name: str, **values: Any) -> str:
-    """A template that is no notebook, filled."""
-    return Environment(loader=FileSystemLoader(_TEMPLATES), trim_blocks=True).get_template(name).render(**values)
-
-
-def css(name: str) -> str:
-    """A style sheet of the templates."""
-    return (_TEMPLATES / name).read_text(encoding="utf-8")
-
-
-def _reveal() -> dict[str, str]:
-    """reveal.js with its plugin for notes, as the package sphinx-revealjs carries it; Sphinx itself is not loaded."""
-    folder = Path(importlib.util.find_spec("sphinx_revealjs").origin).parent / "_static" / "revealjs"
-    files = {"css": "dist/reveal.css", "js": "dist/reveal.js", "notes": "plugin/notes/notes.js"}
+    if kind == "pages":
+        return Document(names).fill("page.html.j2", for_page(notebook, notes), **around)
+    folder = files("pyreveal") / "revealjs" / "dist"  # the package is not imported: its reveal.js is all that is used
+    parts = {"css": "reveal.css", "js": "reveal.js", "notes": "plugin/notes.js"}
     # The plugin holds the page of the speaker's window as a string, and its </script> must not end ours.
-    return {key: (folder / name).read_text("utf-8").replace("</script", "<\\/script") for key, name in files.items()}
+    reveal = {key: (folder / name).read_text("utf-8").replace("</script", "<\\/script") for key, name in parts.items()}
+    return Document(names).fill("slides.html.j2", for_slides(notebook), reveal=reveal, **around)
 
 
-def _fonts(characters: Iterable[str]) -> str:
-    """CSS with DejaVu, which comes with matplotlib, cut down to those characters.
-
-    So the lines of a slide break alike on every machine, and a slide that fits here fits there.
-    """
-    from fontTools import subset
-    from matplotlib import get_data_path
-
-    rules = []
-    for family, file, style in (
-        ("DejaVu Sans", "DejaVuSans", ""),
-        ("DejaVu Sans", "DejaVuSans-Bold", "font-weight: bold;"),
-        ("DejaVu Sans", "DejaVuSans-Oblique", "font-style: italic;"),
-        ("DejaVu Sans Mono", "DejaVuSansMono", ""),
-        ("DejaVu Sans Mono", "DejaVuSansMono-Bold", "font-weight: bold;"),
-        ("DejaVu Sans Mono", "DejaVuSansMono-Oblique", "font-style: italic;"),
-    ):
-        options = subset.Options(flavor="woff", drop_tables=[*subset.Options().drop_tables, "FFTM"])
-        font = subset.load_font(f"{get_data_path()}/fonts/ttf/{file}.ttf", options)
-        cutter = subset.Subsetter(options)
-        cutter.populate(unicodes=sorted(map(ord, characters)))
-        cutter.subset(font)
-        subset.save_font(font, stored := io.BytesIO(), options)
-        data = base64.b64encode(stored.getvalue()).decode()
-        rules.append(f'@font-face {{ font-family: "{family}"; {style} src: url(data:font/woff;base64,{data}); }}')
-    return "\n".join(rules) + "\n"
-
-
-def _style(name: str) -> str:
-    """CSS for highlighted code. On the backgrounds of the course the two styles used have a contrast of 4.5 or more."""
-    return HtmlFormatter(style=name).get_style_defs(".highlight")
-
-
-def slides(path: Path, files: dict[str, str] | None = None) -> str:
-    """One notebook as a deck of slides: an HTML page with all it needs in it.
-
-    files are the files that links may lead to, by the notebook they come from. ValueError where the slide types make
-    no deck.
-    """
-    cells = Cells(files or {})
-    body, _ = cells.from_notebook_node(stage(_read(path)))
-    letters = {chr(code) for code in range(32, 127)} | {letter for letter in body if ord(letter) > 126}
-    return fill(
-        "slides.html.j2",
-        title=entry(path, "slides").title,
-        body=body,
-        reveal=_reveal(),
-        fonts=_fonts(letters),
-        code_css=_style("xcode"),
-        css=css("slides.css"),
-    )
-
-
-def page(path: Path, files: dict[str, str] | None = None, around: Sequence[Entry | None] = (None, None)) -> str:
-    """One notebook as a page to read: HTML with all it needs in it.
-
-    files are the files that links may lead to, by the notebook they come from; around: the notebooks before and after.
-    """
-    cells = Cells(files or {})
-    body, _ = cells.from_notebook_node(_read(path))
-    return fill(
-        "page.html.j2",
-        title=entry(path, "pages").title,
-        body=body,
-        headings=cells.renderer.headings,
-        previous=around[0],
-        next=around[1],
-        code_css=_style("xcode"),
-        code_css_dark=_style("one-dark"),
-        css=css("page.css"),
-    )
+def write(kind: str, notebooks: Iterable[Path], out: Path, notes: bool = False) -> list[Path]:
+    """Write pages or slides with their start page, the last one, into a folder, and return the files."""
+    lessons = {path: lesson(path, kind) for path in notebooks}
+    names = {path.name: one["file"] for path, one in lessons.items()}
+    out.mkdir(parents=True, exist_ok=True)
+    order = [None, *lessons.values(), None]
+    for path, before, one, after in zip(lessons, order, order[1:], order[2:], strict=False):
+        around = {"title": one["title"], "previous": before, "next": after}
+        (out / one["file"]).write_text(document(kind, path, names, notes, **around), encoding="utf-8")
+    start = Document(names).fill("index.html.j2", kind=kind, lessons=lessons.values())
+    (out / "index.html").write_text(start, encoding="utf-8")
+    return [out / name for name in [*names.values(), "index.html"]]

@@ -1,7 +1,7 @@
 """See the slides as a class will, and measure them: `python -m tests.tools.slides [NN ...] [--shots DIR]`.
 
 Every deck is exported and opened in a headless Chromium of 1280 × 720. What ends below or beside its slide is printed;
---shots keeps a picture of every slide, all unfolded. Needs the extra `teach`, playwright and a chromium.
+--shots keeps a picture of every slide, all unfolded. Needs the extra `test` and a Chromium.
 """
 
 import argparse
@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from helpers import export
-from tests.tools.browser import chromium, lacking
+from helpers.export import documents
+from tests.tools.browser import chromium
 from tests.tools.course import NOTEBOOKS
 
 WIDTH, HEIGHT = 1280, 720
 
-# What a slide holds, from its upper left corner; a Range also sees text that runs out of its element.
-_MEASURE = """([slide, open]) => {
+# How far what a slide holds runs over it, down and to the right; a Range also sees text that runs out of its element.
+_OVER = """(slide, open) => {
   slide.querySelectorAll('details').forEach(details => { if (!details.closest('aside')) details.open = open; });
   const range = document.createRange();
   range.selectNodeContents(slide);
@@ -38,32 +38,23 @@ class Slide:
     deck: str
     place: str
     words: str
-    unfolded: bool
     down: int
     right: int
 
     @property
     def fits(self) -> bool:
-        """Whether all of it is seen without scrolling."""
-        return self.down <= 0 and self.right <= 0
+        """Whether all of it is seen without scrolling, folded and unfolded."""
+        return self.down <= 1 and self.right <= 1
 
     def __str__(self) -> str:
-        how = " with its folds open" if self.unfolded else ""
-        over = [f"{px} px too {what}" for px, what in ((self.down, "tall"), (self.right, "wide")) if px > 0]
-        return f"{self.deck} slide {self.place} ({self.words}){how}: {' and '.join(over) or 'fits'}"
+        return f"{self.deck} slide {self.place} ({self.words}): {self.down} px too tall, {self.right} px too wide"
 
 
 @functools.cache
 def deck(path: Path) -> str:
     """A notebook as slides, made once however many tests look at it."""
-    return export.slides(path, {path.name: f"{path.stem}.slides.html" for path in NOTEBOOKS})
-
-
-def missing() -> str:
-    """Why slides cannot be looked at here, or ""."""
-    if names := export.missing("slides"):
-        return f"not installed: {', '.join(names)}"
-    return lacking()
+    names = {path.name: f"{path.stem}.slides.html" for path in NOTEBOOKS}
+    return documents.document("slides", path, names, title=path.stem)
 
 
 @contextmanager
@@ -78,21 +69,16 @@ def measure(context: Any, file: Path, shots: Path | None = None) -> list[Slide]:
     page = context.new_page()
     page.goto(file.as_uri())
     page.wait_for_function("window.Reveal && Reveal.isReady()")
-    page.evaluate("document.fonts.ready")
     found = []
     for slide in page.query_selector_all(".slides > section > section"):
-        h, v = slide.evaluate(
-            "slide => { const {h, v} = Reveal.getIndices(slide); Reveal.slide(h, v, 99); return [h, v]; }"
-        )
+        script = "slide => { const {h, v} = Reveal.getIndices(slide); Reveal.slide(h, v, 99); return [h + 1, v + 1]; }"
+        h, v = slide.evaluate(script)
         words = " ".join(slide.inner_text().split()[:7])
-        folds = slide.evaluate(
-            "slide => slide.querySelectorAll(':scope :not(aside) > details, :scope > details').length"
-        )
-        for unfolded in (False, True) if folds else (False,):
-            down, right = slide.evaluate(f"slide => ({_MEASURE})([slide, {str(unfolded).lower()}])")
-            found.append(Slide(file.stem, f"{h + 1}/{v + 1}", words, unfolded, round(down), round(right)))
+        over = [slide.evaluate(f"slide => ({_OVER})(slide, {state})") for state in ("false", "true")]
+        down, right = (round(max(sizes)) for sizes in zip(*over, strict=True))
+        found.append(Slide(file.stem, f"{h}/{v}", words, down, right))
         if shots:
-            page.screenshot(path=shots / f"{file.stem[:2]}_{h + 1:02}_{v + 1:02}.png")
+            page.screenshot(path=shots / f"{file.stem[:2]}_{h:02}_{v:02}.png")
     page.close()
     return found
 
@@ -101,33 +87,21 @@ def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m tests.tools.slides", description=__doc__)
     parser.add_argument("numbers", nargs="*", metavar="NN", help="notebook numbers, such as 01; default: all")
-    parser.add_argument("--notebooks", type=Path, metavar="DIR", help="take the notebooks from there")
     parser.add_argument("--shots", type=Path, metavar="DIR", help="keep a picture of every slide there")
     arguments = parser.parse_args()
-    found = sorted(arguments.notebooks.glob("[0-9][0-9]_*.ipynb")) if arguments.notebooks else NOTEBOOKS
-    known = {path.name[:2]: path for path in found}
-    for number in arguments.numbers:
-        if number not in known:
-            parser.error(f"there is no notebook {number}; there are {', '.join(known)}")
-    if reason := missing():
-        parser.error(reason)
+    chosen = [path for path in NOTEBOOKS if not arguments.numbers or path.name[:2] in arguments.numbers]
     if arguments.shots:
         arguments.shots.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder, browser() as context:
-        too_large = 0
-        for number in arguments.numbers or known:
-            file = Path(folder) / f"{known[number].stem}.html"
-            file.write_text(deck(known[number]), encoding="utf-8")
-            slides = measure(context, file, arguments.shots)
-            over = [slide for slide in slides if not slide.fits]
-            too_large += len(over)
-            print(
-                *over,
-                f"{file.stem}: {len({s.place for s in slides})} slides, {len(over)} too large",
-                sep="\n",
-                flush=True,
-            )
-    sys.exit(too_large > 0)
+        too_large = []
+        for path in chosen:
+            file = Path(folder) / f"{path.stem}.html"
+            file.write_text(deck(path), encoding="utf-8")
+            measured = measure(context, file, arguments.shots)
+            over = [slide for slide in measured if not slide.fits]
+            print(*over, f"{path.stem}: {len(measured)} slides, {len(over)} too large", sep="\n", flush=True)
+            too_large += over
+    sys.exit(bool(too_large))
 
 
 if __name__ == "__main__":
