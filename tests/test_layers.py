@@ -29,7 +29,7 @@ LAYERS = {
     "draw": 3,
     "explore": 3,
     "selfcheck": 3,
-    "export": 3,
+    "export": 4,
 }
 # Within the top layer the views build on the drawings.
 ALLOWED = {("explore", "draw")}

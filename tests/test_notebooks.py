@@ -37,7 +37,7 @@ NOT_YET = {
     "course": {"asserts"},
 }
 
-KNOWN_TAGS = {"nbval-ignore-output", "raises-exception", "exercise", "exercise-spec"}
+KNOWN_TAGS = {"nbval-ignore-output", "raises-exception", "exercise", "exercise-spec", "show-code"}
 # A time of day, an object's address, a file's path or a version would differ on the next machine.
 VOLATILE = re.compile(
     r"\d\d:\d\d:\d\d|\b20\d\d-\d\d-\d\d\b|\b0x[0-9a-f]{8,}\b"
