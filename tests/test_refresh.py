@@ -1,7 +1,5 @@
 """`python -m tests.tools.refresh`: what it stores, and that storing again changes nothing."""
 
-import sys
-
 import nbformat
 import pytest
 from nbclient.exceptions import CellExecutionError
@@ -9,7 +7,7 @@ from PIL import Image
 
 from helpers import draw
 from tests.tools import cover, refresh
-from tests.tools.course import read
+from tests.tools.course import chosen, read
 
 CELLS = [
     "import sys\n\nfrom helpers import draw, explore, units\nfrom helpers.selfcheck import check",
@@ -77,11 +75,9 @@ def test_a_failing_cell_leaves_the_file_alone(tmp_path):
     assert path.read_bytes() == before
 
 
-def test_an_unknown_number_is_refused(monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["refresh", "99"])
-    with pytest.raises(SystemExit, match="2"):
-        refresh.main()
-    assert "there is no notebook 99; there are 00, 01" in capsys.readouterr().err
+def test_an_unknown_number_is_refused():
+    with pytest.raises(SystemExit, match=r"there is no notebook 99; give numbers such as 01"):
+        chosen(["01", "99"])
 
 
 def test_the_picture_of_the_readme_is_the_one_that_the_course_draws():

@@ -1,5 +1,6 @@
 """The notebooks as data: where they are, how one is run, its sections and exercises, and the minutes that it takes."""
 
+import ast
 import math
 import re
 from collections.abc import Callable, Iterator
@@ -13,7 +14,6 @@ from nbformat import NotebookNode
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb"))
-TIMEOUT = 120  # seconds for one cell
 
 
 def read(path: Path) -> NotebookNode:
@@ -21,14 +21,16 @@ def read(path: Path) -> NotebookNode:
     return nbformat.read(path, as_version=4)
 
 
+def chosen(numbers: list[str]) -> list[Path]:
+    """The notebooks of these numbers, such as 01, or all of them; ends the program for a number that none has."""
+    if unknown := set(numbers) - {path.name[:2] for path in NOTEBOOKS}:
+        raise SystemExit(f"there is no notebook {', '.join(unknown)}; give numbers such as 01, or none for all")
+    return [path for path in NOTEBOOKS if path.name[:2] in numbers or not numbers]
+
+
 def tags(cell: NotebookNode) -> list[str]:
     """The tags of a cell."""
     return cell.metadata.get("tags", [])
-
-
-def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
-    """The code cells in order."""
-    return [cell for cell in notebook.cells if cell.cell_type == "code"]
 
 
 @contextmanager
@@ -37,7 +39,7 @@ def kernel(notebook: NotebookNode, folder: Path) -> Iterator[Callable[[int], Non
     client = NotebookClient(
         notebook,
         kernel_name="python3",
-        timeout=TIMEOUT,
+        timeout=120,  # seconds for one cell
         resources={"metadata": {"path": str(folder)}},
         record_timing=False,  # it would write the time of day into every cell
         coalesce_streams=True,  # where a stream is cut is up to the clock
@@ -54,10 +56,7 @@ def run(notebook: NotebookNode, folder: Path) -> None:
 
 
 def sections(notebook: NotebookNode) -> list[list[NotebookNode]]:
-    """The cells by section: what stands before the first `## ` heading, and from each such heading to the next.
-
-    Each exercise is a section of its own.
-    """
+    """The cells by section: from one `## ` heading to the next, the opening before the first, and each exercise."""
     parts: list[list[NotebookNode]] = [[]]
     for cell in notebook.cells:
         if cell.cell_type == "markdown" and re.match(r"## |### Exercise ", cell.source):
@@ -73,48 +72,28 @@ def plain(source: str) -> str:
     return re.sub(r"^\*\*Sources\.\*\*.*?(?:\n\n|\Z)", "", text, flags=re.DOTALL | re.MULTILINE)
 
 
-@dataclass(frozen=True)
-class Pace:
-    """What the lesson of a notebook asks for, without its exercises and the teacher's notes.
-
-    words: those of the markdown cells as `plain` reads them, tables and formulas included. lines: code lines that are
-    not blank. guesses: calls of `compare`. figures: pictures among the outputs, the first states of views included.
-    """
-
-    words: int
-    lines: int
-    guesses: int
-    figures: int
-
-    @property
-    def minutes(self) -> int:
-        """What a strict reader needs, in steps of 5: 120 words a minute, 9 s a line, 1 min a guess, 45 s a figure."""
-        return 5 * math.ceil((self.words / 120 + self.lines * 9 / 60 + self.guesses + self.figures * 45 / 60) / 5)
-
-    def __str__(self) -> str:
-        return (
-            f"{self.words} words, {self.lines} lines of code, {self.guesses} guesses, {self.figures} figures: "
-            f"{self.minutes} minutes"
-        )
-
-
 def lesson(notebook: NotebookNode) -> list[NotebookNode]:
     """The cells that a reader goes through: all but `## Exercises`, the exercises and the teacher's notes."""
     parts = [part for part in sections(notebook) if not re.match(r"## Exercises|### Exercise ", part[0].source)]
     return [c for part in parts for c in part if c.metadata.get("slideshow", {}).get("slide_type") != "notes"]
 
 
-def pace(notebook: NotebookNode) -> Pace:
-    """Count what the lesson asks for."""
+def pace(notebook: NotebookNode) -> dict[str, int]:
+    """What a lesson asks for, and the minutes that a strict reader needs for it, in steps of 5.
+
+    Words are those of the markdown cells as `plain` reads them, tables and formulas included; lines of code those that
+    are not blank; guesses calls of `compare`; figures the pictures among the outputs, first states of views included.
+    """
     cells = lesson(notebook)
     text = "\n".join(plain(cell.source) for cell in cells if cell.cell_type == "markdown")
-    code = [cell for cell in cells if cell.cell_type == "code"]
-    return Pace(
-        words=sum(any(map(str.isalnum, word)) for word in text.split()),
-        lines=sum(bool(line.strip()) for cell in code for line in cell.source.splitlines()),
-        guesses=sum(len(re.findall(r"\bcompare\(", cell.source)) for cell in code),
-        figures=sum(any(kind.startswith("image/") for kind in o.get("data", {})) for c in code for o in c.outputs),
-    )
+    code = "\n".join(cell.source for cell in cells if cell.cell_type == "code")
+    kinds = [kind for cell in cells for output in cell.get("outputs", ()) for kind in output.get("data", ())]
+    words = sum(any(map(str.isalnum, word)) for word in text.split())
+    lines = sum(bool(line.strip()) for line in code.splitlines())
+    guesses = len(re.findall(r"\bcompare\(", code))
+    figures = sum(kind.startswith("image/") for kind in kinds)
+    minutes = 5 * math.ceil((words / 120 + lines * 9 / 60 + guesses + figures * 45 / 60) / 5)
+    return {"words": words, "lines": lines, "guesses": guesses, "figures": figures, "minutes": minutes}
 
 
 @dataclass(frozen=True)
@@ -124,7 +103,6 @@ class Task:
     index: int
     name: str
     statement: str
-    stub: str
     solution: str
 
 
@@ -137,7 +115,7 @@ def asked(stub: NotebookNode) -> str:
 
 
 def exercises(notebook: NotebookNode) -> list[Task]:
-    """The exercises in order. Raises ValueError for one that is not made of the five cells that the course uses."""
+    """The exercises in order. Raises ValueError for one that is not made of the cells that the course uses."""
     found = []
     for index, cell in enumerate(notebook.cells):
         if "exercise" not in tags(cell):
@@ -148,9 +126,22 @@ def exercises(notebook: NotebookNode) -> list[Task]:
         hint, solution = (notebook.cells[index + step].source for step in (1, 2))
         fences = re.findall(r"^```python\n(.*?)^```", solution, re.MULTILINE | re.DOTALL)
         for part, text in (("Hint", hint), ("Solution", solution)):
-            if not text.startswith(f"<details><summary>{part}</summary>\n\n") or not text.endswith("\n\n</details>"):
+            if not re.fullmatch(rf"<details><summary>{part}</summary>\n\n.*\n\n</details>", text, re.DOTALL):
                 raise ValueError(f"exercise {name}: no folded {part} in its place after the stub:\n{text}")
         if len(fences) != 1:
             raise ValueError(f"exercise {name}: the solution has {len(fences)} Python fences, not one")
-        found.append(Task(index, name, statement, cell.source, fences[0]))
+        found.append(Task(index, name, statement, fences[0]))
+    return found
+
+
+def keys(path: Path) -> dict[str, list[ast.stmt]]:
+    """For each exercise of a notebook the code that judges it: the call that names it, and the functions it uses."""
+    file = ROOT / "helpers" / "exercises" / f"nb{path.stem}.py"
+    body = ast.parse(file.read_text(encoding="utf-8")).body
+    functions = {node.name: node for node in body if isinstance(node, ast.FunctionDef)}
+    found = {}
+    for node in body:
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            used = {name.id for name in ast.walk(node) if isinstance(name, ast.Name)}
+            found[node.value.args[0].value] = [node, *(functions[name] for name in used & functions.keys())]
     return found

@@ -1,28 +1,23 @@
 """The numbers of the prose, and where each comes from: the cells of its section, the spec table, or a cited source.
 
-`python -m tests.tools.prose [NN ...]` lists the numbers without an origin, and then how many of the others would be
-noticed if they were wrong: each is changed, one at a time, and looked for again.
+`python -m tests.tools.prose [NN ...]` lists those without an origin.
 """
 
-import argparse
 import ast
 import copy
-import math
-import operator
 import re
+import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import FunctionType
 
-import torch
 from nbformat import NotebookNode
-from torch.utils._pytree import tree_leaves
 
 from helpers import specs
 from helpers.exercises import EXERCISES, Exercise
-from tests.tools.course import NOTEBOOKS, asked, read, tags
+from tests.tools.course import asked, chosen, keys, plain, read, sections, tags
 
 # Numbers that no cell computes, each with the paper or datasheet that prints it.
 CITED = tomllib.loads(Path(__file__).with_name("cited.toml").read_text(encoding="utf-8"))
@@ -44,15 +39,7 @@ _PREFIXES = {float(base**power) for base in (1000, 1024) for power in range(1, 5
 _EXACT = 15  # digits of a power such as 2³⁰
 _LITTLE = 12  # whole numbers up to this one are words: "the 2 inputs", "8 GPUs"
 _SCALED = re.compile(r"\s?(?:billion|million|thousand|trillion|[kMGTPEmµn](?:i?B|FLOP|s|tokens)\b|[kMGTPEmµn]\b)")
-_FOLD = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-    ast.Pow: operator.pow,
-}
+_ARITHMETIC = (ast.Constant, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop)
 
 
 @dataclass(frozen=True)
@@ -64,26 +51,13 @@ class Number:
     digits: int
     after: str
 
-    @property
-    def little(self) -> bool:
-        """Whether it is a small whole number, which is rather a word."""
-        return self.text.isdigit() and self.value <= _LITTLE
-
     def is_near(self, value: float) -> bool:
         """Whether a value, rounded to as many digits, is this number: plain, in per cent, or with another prefix."""
         value = abs(value)
-        if _rounded(value, self.digits) == self.value:
-            return True
-        if self.after.lstrip().startswith("%"):
-            return _rounded(100 * value, self.digits) == self.value
-        if (
-            0 < value < math.inf
-            and 0 < self.value < math.inf
-            and (_SCALED.match(self.after) or 2 < self.digits < _EXACT)
-        ):
-            thousands = round((math.log10(self.value) - math.log10(value)) / 3)
-            return abs(thousands) < 9 and _rounded(value * 1000.0**thousands, self.digits) == self.value
-        return False
+        scales = [1.0, 100.0] if self.after.lstrip().startswith("%") else [1.0]
+        if _SCALED.match(self.after) or 2 < self.digits < _EXACT:
+            scales += [1000.0**power for power in range(-8, 9)]
+        return any(_rounded(value * scale, self.digits) == self.value for scale in scales)
 
 
 def _rounded(value: float, digits: int) -> float:
@@ -95,10 +69,8 @@ def numbers(text: str) -> Iterator[Number]:
     for match in _NUMBER.finditer(text):
         digits = re.sub(r"[ ,\u00a0\u202f]", "", match["whole"]) + (match["part"] or "")
         value = float(digits + (match["exponent"] or "").replace("−", "-"))
-        if match["power"]:
-            value **= _sum(match["power"])
-        if match["ten"]:
-            value *= 10.0 ** _sum(match["ten"])
+        value **= _sum(match["power"] or "1")
+        value *= 10.0 ** _sum(match["ten"] or "0")
         written = digits.replace(".", "").lstrip("0")
         kept = len(written if match["part"] else written.rstrip("0")) or 1
         exact = _EXACT if match["power"] and not match["ten"] else kept
@@ -110,134 +82,49 @@ def _sum(power: str) -> int:
     return sum(map(int, re.findall(r"-?\d+", power.translate(_SUPERSCRIPTS))))
 
 
-def prose(source: str) -> str:
-    """The text of a markdown cell that a reader reads: no code fences, link targets, tags, structure or sources."""
-    text = re.sub(r"```.*?```", " ", source, flags=re.DOTALL)
-    text = re.sub(r"\]\([^)]*\)", "]", text)
-    text = re.sub(r"<[^>]*>", " ", text)
-    text = re.sub(r"^\*\*Sources\.\*\*.*?(?:\n\n|\Z)", "", text, flags=re.DOTALL | re.MULTILINE)
-    return _STRUCTURE.sub(" ", text)
+def said(source: str) -> Iterator[Number]:
+    """The numbers of a markdown cell that claim something: neither small whole ones nor those that number things."""
+    for number in numbers(_STRUCTURE.sub(" ", plain(source))):
+        if not (number.text.isdigit() and number.value <= _LITTLE):
+            yield number
 
 
-def values(source: str) -> set[float]:
-    """The numbers of Python code: literals, what literals give with + − × / and powers, and numbers in its texts."""
+def values(code: ast.AST) -> set[float]:
+    """The numbers of Python code: literals, what arithmetic with nothing but literals gives, and numbers in texts."""
     found: set[float] = set()
-
-    def fold(node: ast.AST) -> float | None:
-        match node:
-            case ast.Constant(value=bool() | None):
-                return None
-            case ast.Constant(value=int() | float() as value):
-                found.add(float(value))
-                return value
-            case ast.Constant(value=str() as text):
-                found.update(number.value for number in numbers(text))
-            case ast.UnaryOp(ast.USub(), operand):
-                value = fold(operand)
-                return None if value is None else -value
-            case ast.BinOp(left, op, right):
-                sides = fold(left), fold(right)
-                if None not in sides and type(op) in _FOLD:
-                    try:
-                        value = _FOLD[type(op)](*sides)
-                        found.add(float(value))
-                    except (ArithmeticError, TypeError, ValueError):
-                        return None
-                    return value
-            case _:
-                for child in ast.iter_child_nodes(node):
-                    fold(child)
-        return None
-
-    fold(ast.parse(source))
+    for node in ast.walk(code):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found |= {number.value for number in numbers(node.value)}
+        elif isinstance(node, ast.expr) and all(isinstance(part, _ARITHMETIC) for part in ast.walk(node)):
+            with suppress(ArithmeticError, TypeError, ValueError):  # as for a text, None, or 10**400
+                found.add(float(eval(ast.unparse(node))))
     return found
 
 
-def shown(cell: NotebookNode) -> set[float]:
-    """The numbers of a code cell and of what it shows, if that is compared."""
-    found = values(cell.source)
-    if "nbval-ignore-output" not in tags(cell):
-        for output in cell.outputs:
-            text = output.get("text", "") + output.get("data", {}).get("text/plain", "")
-            found |= {number.value for number in numbers(text)}
-    return found
-
-
-def sections(notebook: NotebookNode) -> list[list[NotebookNode]]:
-    """The cells by section: what stands before the first `## ` heading, and from each such heading to the next.
-
-    Each exercise is a section of its own.
-    """
-    parts: list[list[NotebookNode]] = [[]]
-    for cell in notebook.cells:
-        if cell.cell_type == "markdown" and re.match(r"## |### Exercise ", cell.source):
-            parts.append([])
-        parts[-1].append(cell)
-    return parts
-
-
-def origins(notebook: NotebookNode) -> Iterator[tuple[str, Number, set[float]]]:
-    """Each number of the prose that needs an origin, with its text and the values that it may come from.
-
-    Those are the values of its section; for the opening and the recap, which speak of the whole, all of them; and for
-    what stands before the first exercise those of the exercises.
-    """
-    parts = sections(notebook)
-    by_part = [_values(part) for part in parts]
-    for index, part in enumerate(parts):
-        known = set(by_part[index])
-        if index in (0, len(parts) - 1):
-            known = known.union(*by_part)
-        elif part[0].source.startswith("## Exercises"):
-            known = known.union(*by_part[index + 1 : -1])
-        for cell in part:
-            if cell.cell_type == "markdown":
-                text = prose(cell.source)
-                for number in numbers(text):
-                    if not number.little:
-                        yield text, number, known | _specified(text) | _PREFIXES
-
-
-def _values(cells: list[NotebookNode]) -> set[float]:
+def shown(cells: Iterable[NotebookNode], path: Path) -> set[float]:
+    """The numbers of code cells, of what they show if that is compared, of solutions, and of what checks ask."""
     found: set[float] = set()
     for cell in cells:
-        if cell.cell_type == "code":
-            found |= shown(cell)
-            if "exercise" in tags(cell):
-                found |= _asked(EXERCISES[asked(cell)])
-        else:
+        if cell.cell_type == "markdown":
             for fence in re.findall(r"```python\n(.*?)```", cell.source, re.DOTALL):
-                found |= values(fence)
+                found |= values(ast.parse(fence))
+            continue
+        found |= values(ast.parse(cell.source))
+        if "nbval-ignore-output" not in tags(cell):
+            for output in cell.outputs:
+                text = output.get("text", "") + output.get("data", {}).get("text/plain", "")
+                found |= {number.value for number in numbers(text)}
+        if "exercise" in tags(cell):
+            found = found.union(*map(values, keys(path)[asked(cell)]), _right(EXERCISES[asked(cell)]))
     return found
 
 
-def _asked(exercise: Exercise) -> set[float]:
-    """The numbers of an exercise's cases, and of the answers: of the right ones, and of those that mistakes give."""
-    found: set[float] = set()
-    for case in exercise.cases or ((),):
-        found |= _leaves(case)
-        for answer in (exercise.oracle, *exercise.mistakes.values()):
-            if isinstance(answer, FunctionType):
-                found |= _leaves(answer.__code__.co_consts)
-            try:
-                found |= _leaves(answer(*copy.deepcopy(case)))
-            except Exception:
-                continue  # some mistakes are calls that fail
-    return found
-
-
-def _leaves(thing: object) -> set[float]:
-    found: set[float] = set()
-    for leaf in tree_leaves(thing):
-        if isinstance(leaf, torch.Tensor):
-            found |= {*map(float, leaf.shape)}
-            if leaf.numel() <= 16 and not leaf.is_meta:
-                found |= {*map(float, leaf.flatten().tolist())}
-        elif isinstance(leaf, int | float) and math.isfinite(leaf):
-            found.add(float(leaf))
-        elif isinstance(leaf, str):
-            found |= {number.value for number in numbers(leaf)}
-    return found
+def _right(exercise: Exercise) -> set[float]:
+    """What the right answer gives in each case of an exercise."""
+    if parts := getattr(exercise, "parts", {}):
+        return set().union(*map(_right, parts.values()))
+    answers = [exercise.oracle(*copy.deepcopy(case)) for case in exercise.cases or ((),)]
+    return {number.value for number in numbers(repr(answers))}
 
 
 def _specified(text: str) -> set[float]:
@@ -250,51 +137,28 @@ def _specified(text: str) -> set[float]:
     return found
 
 
-def _cited(path: Path) -> set[float]:
-    """The numbers that a notebook quotes."""
-    return {number.value for quoted in CITED.get(path.stem, ()) for number in numbers(quoted)}
+def without_origin(path: Path) -> Iterator[tuple[str, Number]]:
+    """The numbers of a notebook's prose that nothing vouches for, each with the text around it.
 
-
-def without_origin(path: Path, notebook: NotebookNode) -> Iterator[tuple[str, Number]]:
-    """The numbers of the prose that nothing vouches for, each with the text around it."""
-    cited = _cited(path)
-    for text, number, known in origins(notebook):
-        if number.value not in cited and not any(map(number.is_near, known)):
-            yield text, number
-
-
-def wrong(number: Number) -> Iterator[Number]:
-    """The same number with one digit changed, for each of its digits that counts."""
-    digits = [at for at, letter in enumerate(number.text) if letter.isdecimal()]
-    for at in digits[: number.digits]:
-        digit = str((int(number.text[at]) + 1) % 10)
-        yield next(numbers(number.text[:at] + digit + number.text[at + 1 :] + number.after))
-
-
-def changes(path: Path, notebook: NotebookNode) -> Iterator[tuple[Number, bool]]:
-    """Each number of the prose with each of its digits changed, and whether that would be noticed."""
-    cited = _cited(path)
-    for _, number, known in origins(notebook):
-        for changed in wrong(number):
-            yield changed, changed.value not in cited and not any(map(changed.is_near, known))
-
-
-def main() -> None:
-    """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m tests.tools.prose", description=__doc__)
-    parser.add_argument("numbers", nargs="*", metavar="NN", help="notebook numbers, such as 01; default: all")
-    chosen = parser.parse_args().numbers
-    for path in NOTEBOOKS:
-        if chosen and path.name[:2] not in chosen:
-            continue
-        notebook = read(path)
-        missing = list(without_origin(path, notebook))
-        for text, number in missing:
-            at = text.index(number.text + number.after)
-            print(f"  {number.text:>12}  {' '.join(text[max(0, at - 60) : at + 40].split())}")
-        tried = [noticed for _, noticed in changes(path, notebook)]
-        print(f"{path.name}: {len(missing)} without an origin; {sum(tried)} of {len(tried)} wrong digits noticed")
+    A number may come from its section; in the opening and the recap, which speak of the whole, from any; in what stands
+    before the first exercise, from the exercises.
+    """
+    cited = {number.value for quoted in CITED.get(path.stem, ()) for number in numbers(quoted)}
+    parts = sections(read(path))
+    by_part = [shown(part, path) for part in parts]
+    for index, part in enumerate(parts):
+        known = by_part[index] | cited | _PREFIXES
+        if index in (0, len(parts) - 1):
+            known = known.union(*by_part)
+        elif part[0].source.startswith("## Exercises"):
+            known = known.union(*by_part[index + 1 : -1])
+        for cell in part:
+            if cell.cell_type == "markdown":
+                near = known | _specified(cell.source)
+                yield from ((cell.source, number) for number in said(cell.source) if not any(map(number.is_near, near)))
 
 
 if __name__ == "__main__":
-    main()
+    for file in chosen(sys.argv[1:]):
+        for source, number in without_origin(file):
+            print(f"{file.name[:2]} {number.text:>12}{number.after!r:16} in: {' '.join(source.split())[:80]}")
