@@ -295,7 +295,7 @@ def test_a_check_names_the_mistake_and_hint_and_solution_unfold(desk):
     said = guess.locator(".jp-OutputArea-output")
     for source, answer in (
         ("...", "Predict first: replace the ... by your guess in B and run the cell again."),
-        ("70e9", "You predicted 70 GB; it is 140 GB: ratio 0.5."),
+        ("70e9", "You predicted 70 GB; it is 140 GB: too low by a factor of 2."),
     ):
         desk.replace(guess, f'guess = {source}\nweights = 70e9 * 16 / 8\ncompare(guess, weights, "B")')
         expect(said).to_have_text(answer)

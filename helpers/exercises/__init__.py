@@ -1,9 +1,9 @@
-"""The exercises: for each its cases, an oracle, the mistakes that learners really make, and a hint.
+"""The exercises: for each its cases, an oracle, and the mistakes that learners really make.
 
-A file per notebook adds its exercises to `EXERCISES`. An oracle is plain Python or torch and imports nothing from the
-course, so that a mistake in a helper cannot hide in it. A mistake is a sentence and a function that makes it: the tests
-feed each of these functions to the check and require the sentence. The statements, stubs and solutions are in the
-notebooks.
+A file per notebook puts its exercises on the list `EXERCISES`, as a table: each wrong formula, and after it the
+sentence that names the mistake. An oracle is plain Python or torch and imports nothing from the course, so that a
+mistake in a helper cannot hide in it. Statements, stubs, hints and solutions are in the notebooks. `running`,
+`outcomes` and `costs` are what `selfcheck` needs to run an answer, to compare it and to score it.
 """
 
 from helpers.exercises import (
@@ -16,4 +16,7 @@ from helpers.exercises import (
     nb06_roofline,
     nb07_transformer_budget,
 )
-from helpers.exercises.exercise import EXERCISES, Exercise, allocated_bytes
+from helpers.exercises.costs import Uncountable, cost
+from helpers.exercises.exercise import EXERCISES, Exercise
+from helpers.exercises.outcomes import Failed, amount, described, difference, number, plain, scale, short
+from helpers.exercises.running import call, in_time, same_randomness

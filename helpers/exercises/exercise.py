@@ -1,79 +1,97 @@
-"""What an exercise is made of, the list of all, and a cost that a check can ask for."""
+"""What an exercise is made of, and the list of all."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
+
+DRAWS = 30  # random inputs beside the readable cases
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Exercise:
-    """One exercise.
+    """One exercise; each file writes its own with `function`, `value` and `parts`, which put it on the list.
 
-    `oracle(*arguments)` returns the right answer. `cases` holds the arguments of each call of the learner's function;
-    without cases the answer is a value, and the oracle takes no arguments. Numbers may differ by `tolerance`, relative.
-    `mistakes` maps a sentence to the function that makes that mistake, with the oracle's arguments.
-    With a `cost`, a right answer must also cost no more than the oracle: `cost(function, arguments)` calls the function
-    and returns what that took, in `unit`. A name, as "bytes_eager" or "flops", is that field of what `count` gives.
+    oracle: `oracle(*case)` returns the right answer. Without cases the answer is a value, and it takes no arguments.
+    wrong: pairs of a formula that makes a likely mistake, with the oracle's arguments, and the sentence that names it.
+    cases: the arguments of readable calls, one for each boundary that the statement names.
+    draw: `draw(r)` gives the arguments of one more call, drawn with the `random.Random` r from the exercise's domain.
+    tolerance: how far numbers may be off, relative to the right one; without it whole numbers must be equal, and
+        others within 1e-6.
+    words: the words that may be answered. unit: that of the answer, or of the cost.
+    in_place: the first argument itself must become the result.
+    cost: a right answer must also cost no more than `room` times the oracle's: `cost(function, arguments)`, or the
+        name of a field of what `count` gives, as "bytes_eager". `at` lists the arguments at which it is counted, if
+        not those of the cases.
+    parts: the exercises of which this one is a list; each is judged by itself.
+    same: one-step slips of the notebook's solution that are right all the same: their line, and why.
     """
 
     name: str
     oracle: Callable[..., Any]
-    mistakes: dict[str, Callable[..., Any]]
-    hint: str
-    cases: tuple[tuple[Any, ...], ...] = ()
-    tolerance: float = 1e-6
+    wrong: Sequence[tuple[Callable[..., Any], str]] = ()
+    cases: Sequence[tuple[Any, ...]] = ()
+    draw: Callable[[random.Random], tuple[Any, ...]] | None = None
+    tolerance: float | None = None
+    words: Sequence[str] = ()
+    unit: str = ""
+    in_place: bool = False
     cost: Callable[[Callable[..., Any], tuple[Any, ...]], float] | str | None = None
-    unit: str = "B"
+    at: Sequence[tuple[Any, ...]] = ()
+    room: float = 1.01
+    parts: Mapping[str, "Exercise"] = field(default_factory=dict)
+    same: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def inputs(self) -> tuple[tuple[Any, ...], ...]:
+        """The arguments of every call: the cases, then those drawn, which are the same each time."""
+        if not self.draw:
+            return tuple(self.cases) or ((),)
+        generator = random.Random(self.name)
+        return (*self.cases, *(self.draw(generator) for _ in range(DRAWS)))
 
 
 EXERCISES: dict[str, Exercise] = {}
 
 
-def add(name: str, **parts: Any) -> None:
-    """Put an exercise on the list: its parts are the fields of `Exercise`. Raises ValueError for a name twice."""
-    if name in EXERCISES:
-        raise ValueError(f"there are two exercises named {name!r}")
-    EXERCISES[name] = Exercise(name, **parts)
+def _add(exercise: Exercise) -> None:
+    if exercise.name in EXERCISES:
+        raise ValueError(f"there are two exercises named {exercise.name!r}")
+    EXERCISES[exercise.name] = exercise
 
 
-class _NewMemory(TorchDispatchMode):
-    """Adds up the bytes of every storage that turns up in an operation and was not there before.
-
-    Apart from `counting`, which exercises do not import, and which does not look at what is allocated.
-    """
-
-    def __init__(self, known: Any) -> None:
-        super().__init__()
-        self._seen: dict[int, torch.UntypedStorage] = {}  # kept alive, so that no address is used twice
-        self.nbytes = 0
-        self.see(known)
-        self.nbytes = 0
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        return False  # the wrapper that True asks for imports torch._dynamo, which takes a second
-
-    def see(self, tensors: Any) -> None:
-        for tensor in tree_leaves(tensors):
-            if isinstance(tensor, torch.Tensor) and tensor.layout == torch.strided:
-                storage = tensor.untyped_storage()
-                if storage._cdata not in self._seen:
-                    self._seen[storage._cdata] = storage
-                    self.nbytes += storage.nbytes()
-
-    def __torch_dispatch__(self, op: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        result = op(*args, **(kwargs or {}))
-        self.see((args, kwargs, result))
-        return result
+def function(
+    name: str, oracle: Callable[..., Any], wrong: Sequence[tuple[Callable[..., Any], str]] = (), **options: Any
+) -> None:
+    """Put on the list an exercise whose answer is a function. Options are the fields of `Exercise`."""
+    _add(Exercise(name, oracle, wrong, **options))
 
 
-def allocated_bytes(function: Callable[..., Any], arguments: tuple[Any, ...]) -> int:
-    """A cost: the bytes of new memory that the call asks for, temporary tensors included; a view asks for none."""
-    with _NewMemory(arguments) as memory:
-        result = function(*arguments)
-    memory.see(result)
-    return memory.nbytes
+def part(right: Any, wrong: Sequence[tuple[Any, str]] = (), name: str = "", **options: Any) -> Exercise:
+    """An exercise whose answer is the value `right`, or with cases the function `right`; in `wrong` stand the like."""
+    if not options.get("cases"):
+        right, wrong = _constant(right), [(_constant(answer), sentence) for answer, sentence in wrong]
+    return Exercise(name, right, wrong, **options)
+
+
+def value(name: str, right: Any, wrong: Sequence[tuple[Any, str]] = (), **options: Any) -> None:
+    """Put on the list an exercise whose answer is the value `right`, with the wrong ones that are likely."""
+    _add(part(right, wrong, name, **options))
+
+
+def parts(name: str, *, same: Mapping[str, str] | None = None, **each: Exercise) -> None:
+    """Put on the list an exercise of several parts, in the order in which `check` takes their answers."""
+    _add(Exercise(name, lambda *case: tuple(one.oracle(*case) for one in each.values()), parts=each, same=same or {}))
+
+
+def _constant(answer: Any) -> Callable[[], Any]:
+    return lambda: answer
+
+
+def whole(r: random.Random, *shape: int, most: int = 4, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    """A tensor of small whole numbers: their sums and products are exact in whatever order they are formed."""
+    generator = torch.Generator().manual_seed(r.getrandbits(32))
+    return torch.randint(-most, most + 1, shape, generator=generator).to(dtype)

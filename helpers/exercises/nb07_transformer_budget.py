@@ -3,7 +3,9 @@
 import math
 from collections.abc import Callable
 
-from helpers.exercises.exercise import add
+from helpers.exercises.exercise import function, value
+
+# fmt: off
 
 
 def _activations(block: int = 16, itemsize: int = 4, depth: bool = True) -> Callable[..., int]:
@@ -13,24 +15,17 @@ def _activations(block: int = 16, itemsize: int = 4, depth: bool = True) -> Call
     return nbytes
 
 
-add(
-    "layer_activations",
-    cases=((12, 768, 8, 1024), (2, 128, 4, 64), (96, 12288, 1, 2048)),
-    oracle=_activations(),
-    mistakes={
-        "That is one layer: each keeps its own.": _activations(depth=False),
-        "You counted the inside of the MLP once: the 4D numbers before the GELU are kept, and those after it.": (
-            _activations(12)
-        ),
-        "You left out queries, keys and values: 3D numbers for each token.": _activations(13),
-        "Those are numbers, not bytes: float32 has 4 byte.": _activations(itemsize=1),
-        "The question asks for float32, which has 4 byte; you took 2.": _activations(itemsize=2),
-        "That is for one text: multiply by the batch.": lambda layers, width, batch, tokens: _activations()(
-            layers, width, 1, tokens
-        ),
-    },
-    hint="Kept are 16 numbers per token and unit of width, in each layer: norms 2 + 2, attention 3 + 1, MLP 4 + 4.",
-)
+function("layer_activations",
+    _activations(), [
+    (_activations(depth=False), "That is one layer: each keeps its own."),
+    (_activations(12),
+     "You counted the inside of the MLP once: the 4D numbers before the GELU are kept, and those after it."),
+    (_activations(13), "You left out queries, keys and values: 3D numbers for each token."),
+    (_activations(itemsize=1), "Those are numbers, not bytes: float32 has 4 byte."),
+    (_activations(itemsize=2), "The question asks for float32, which has 4 byte; you took 2."),
+    (lambda layers, width, batch, tokens: _activations()(layers, width, 1, tokens),
+     "That is for one text: multiply by the batch."),
+    ], cases=[(12, 768, 8, 1024), (2, 128, 4, 64), (96, 12288, 1, 2048)])
 
 
 def _step_memory(states: int = 16, keep: int = 16, logits: bool = True) -> Callable[..., float]:
@@ -41,19 +36,14 @@ def _step_memory(states: int = 16, keep: int = 16, logits: bool = True) -> Calla
     return nbytes
 
 
-add(
-    "step_memory",
-    cases=((124e6, 12, 768, 50257, 8, 1024), (410_240, 2, 128, 64, 8, 64), (1e9, 24, 2048, 32000, 2, 512)),
-    oracle=_step_memory(),
-    mistakes={
-        "You forgot the optimizer: AdamW keeps two moments, 8 byte per parameter.": _step_memory(8),
-        "You took 12 byte per parameter: weight, gradient and two moments are four numbers.": (_step_memory(12)),
-        "You forgot weights, gradients and moments: 16 byte per parameter.": _step_memory(0),
-        "You forgot the activations.": _step_memory(keep=0),
-        "You forgot the logits: a number for each token and each entry of the vocabulary.": _step_memory(logits=False),
-    },
-    hint="States: 16 byte per parameter. Kept for each token: 4 · (16 · layers · width + vocabulary) byte.",
-)
+function("step_memory",
+    _step_memory(), [
+    (_step_memory(8), "You forgot the optimizer: AdamW keeps two moments, 8 byte per parameter."),
+    (_step_memory(12), "You took 12 byte per parameter: weight, gradient and two moments are four numbers."),
+    (_step_memory(0), "You forgot weights, gradients and moments: 16 byte per parameter."),
+    (_step_memory(keep=0), "You forgot the activations."),
+    (_step_memory(logits=False), "You forgot the logits: a number for each token and each entry of the vocabulary."),
+    ], cases=[(124e6, 12, 768, 50257, 8, 1024), (410_240, 2, 128, 64, 8, 64), (1e9, 24, 2048, 32000, 2, 512)])
 
 
 def _largest_batch(rounded: Callable[[float], float] = math.floor, states: int = 16) -> Callable[..., float]:
@@ -64,26 +54,18 @@ def _largest_batch(rounded: Callable[[float], float] = math.floor, states: int =
     return batch
 
 
-add(
-    "largest_batch",
-    cases=((80e9, 8, 8e9, 9.1e9), (80e9, 64, 70e9, 5.5e9), (24e9, 1, 1.3e9, 0.9e9), (80e9, 1, 8e9, 9.1e9)),
-    oracle=_largest_batch(),
-    mistakes={
-        "One text more than that fits: round down.": _largest_batch(math.ceil),
-        "A batch is a whole number: round down.": _largest_batch(float),
-        "You forgot the states: 16 byte per parameter, shared by the devices.": _largest_batch(states=0),
-        "You took 2 byte per parameter, the weights alone: gradients and optimizer need their place, too.": (
-            _largest_batch(states=2)
-        ),
-        "You put all the states on each device: here they are shared.": lambda memory, devices, parameters, each: max(
-            math.floor((memory - 16 * parameters) / each), 0
-        ),
-        "Nothing fits when the states alone are too large: return 0, not a negative number.": (
-            lambda memory, devices, parameters, each: math.floor((memory - 16 * parameters / devices) / each)
-        ),
-    },
-    hint="Take the device's share of the states, 16 · parameters / devices, from its memory. How many texts fit?",
-)
+function("largest_batch",
+    _largest_batch(), [
+    (_largest_batch(math.ceil), "One text more than that fits: round down."),
+    (_largest_batch(float), "A batch is a whole number: round down."),
+    (_largest_batch(states=0), "You forgot the states: 16 byte per parameter, shared by the devices."),
+    (_largest_batch(states=2),
+     "You took 2 byte per parameter, the weights alone: gradients and optimizer need their place, too."),
+    (lambda memory, devices, parameters, each: max(math.floor((memory - 16 * parameters) / each), 0),
+     "You put all the states on each device: here they are shared."),
+    (lambda memory, devices, parameters, each: math.floor((memory - 16 * parameters / devices) / each),
+     "Nothing fits when the states alone are too large: return 0, not a negative number."),
+    ], cases=[(80e9, 8, 8e9, 9.1e9), (80e9, 64, 70e9, 5.5e9), (24e9, 1, 1.3e9, 0.9e9), (80e9, 1, 8e9, 9.1e9)])
 
 _OFFERS = {  # name: (dense bfloat16 FLOP/s, made-up price of an hour in dollars)
     "T4": (65e12, 0.35),
@@ -102,32 +84,21 @@ def _cheapest(work: float, days: float, mfu: float, most: float = 1024, by: str 
     return min(found, key=found.get) if found else None
 
 
-add(
-    "cheapest_machine",
-    cases=(
-        (2e22, 60, 0.4, 1024),
-        (1.6e24, 90, 0.4, 1024),
-        (6.3e24, 120, 0.5, 2048),
-        (2e23, 4, 0.4, 1024),
+function("cheapest_machine",
+    lambda work, days, mfu, most: _cheapest(work, days, mfu, most) or "none", [
+    (lambda work, days, mfu, most: (_cheapest(work, days, mfu, math.inf)),
+     "You did not look at the deadline: some need more devices than there are."),
+    (lambda work, days, mfu, most: (_cheapest(work, days, mfu, most, "hour") or "none"),
+     "You took the lowest price of an hour: a slower device needs more hours."),
+    (lambda work, days, mfu, most: (_cheapest(work, days, mfu, most, "devices") or "none"),
+     "You took the fewest devices: the question is what they cost."),
+    (lambda work, days, mfu, most: (_cheapest(work, days, mfu, most) or "H100"),
+     'Where no offer meets the deadline, say "none".'),
+    ],
+    cases=[
+        (2e22, 60, 0.4, 1024), (1.6e24, 90, 0.4, 1024), (6.3e24, 120, 0.5, 2048), (2e23, 4, 0.4, 1024),
         (1e25, 10, 0.5, 64),
-    ),
-    oracle=lambda work, days, mfu, most: _cheapest(work, days, mfu, most) or "none",
-    mistakes={
-        "You did not look at the deadline: some need more devices than there are.": lambda work, days, mfu, most: (
-            _cheapest(work, days, mfu, math.inf)
-        ),
-        "You took the lowest price of an hour: a slower device needs more hours.": lambda work, days, mfu, most: (
-            _cheapest(work, days, mfu, most, "hour") or "none"
-        ),
-        "You took the fewest devices: the question is what they cost.": lambda work, days, mfu, most: (
-            _cheapest(work, days, mfu, most, "devices") or "none"
-        ),
-        'Where no offer meets the deadline, say "none".': lambda work, days, mfu, most: (
-            _cheapest(work, days, mfu, most) or "H100"
-        ),
-    },
-    hint="Device-hours are work / (peak · MFU) / 3600; devices are hours / (24 · days), rounded up.",
-)
+    ])
 
 
 def _affordable(flop: float = 6, mfu: bool = True, hours: float = 3600, days: float = 1) -> Callable[..., float]:
@@ -138,25 +109,16 @@ def _affordable(flop: float = 6, mfu: bool = True, hours: float = 3600, days: fl
     return parameters
 
 
-add(
-    "affordable_model",
-    cases=((64, 30, 989.5e12, 0.4, 20), (8, 14, 989.5e12, 0.5, 200), (1, 1, 312e12, 0.3, 20)),
-    oracle=_affordable(),
-    mistakes={
-        "You left out the MFU: nobody gets the peak.": _affordable(mfu=False),
-        "Training takes 6 FLOP per parameter and token; 2 is the forward pass alone.": _affordable(2),
-        "An hour has 3600 seconds.": _affordable(hours=60),
-        "Tokens grow with the parameters, so the work is 6 · 20 · N²: take a square root.": (
-            lambda devices, days, peak, mfu, tokens_each: devices * days * 86400 * peak * mfu / (6 * tokens_each)
-        ),
-        "That is the number of tokens; the question asks for parameters.": (
-            lambda devices, days, peak, mfu, tokens_each: (
-                tokens_each * math.sqrt(devices * days * 86400 * peak * mfu / (6 * tokens_each))
-            )
-        ),
-    },
-    hint="Work = devices · seconds · peak · MFU, and work = 6 · N · D with D = tokens_each · N. Solve for N.",
-)
+function("affordable_model",
+    _affordable(), [
+    (_affordable(mfu=False), "You left out the MFU: nobody gets the peak."),
+    (_affordable(2), "Training takes 6 FLOP per parameter and token; 2 is the forward pass alone."),
+    (_affordable(hours=60), "An hour has 3600 seconds."),
+    (lambda devices, days, peak, mfu, tokens_each: devices * days * 86400 * peak * mfu / (6 * tokens_each),
+     "Tokens grow with the parameters, so the work is 6 · 20 · N²: take a square root."),
+    (lambda n, days, peak, mfu, tokens_each: math.sqrt(n * days * 86400 * peak * mfu * tokens_each / 6),
+     "That is the number of tokens; the question asks for parameters."),
+    ], cases=[(64, 30, 989.5e12, 0.4, 20), (8, 14, 989.5e12, 0.5, 200), (1, 1, 312e12, 0.3, 20)])
 
 
 def _served(weights: float = 1, cache: int = 1, rounded: Callable[[float], float] = math.floor) -> Callable[..., float]:
@@ -167,105 +129,60 @@ def _served(weights: float = 1, cache: int = 1, rounded: Callable[[float], float
     return users
 
 
-add(
-    "users_served",
-    cases=((8 * 80e9, 70e9, 2, 327_680, 4096), (4 * 80e9, 70e9, 1, 163_840, 8192), (24e9, 8e9, 1, 65_536, 2048)),
-    oracle=_served(),
-    mistakes={
-        "You forgot the weights: they need their place first.": _served(weights=0),
-        "You counted the cache of one token: each user has one for every token.": _served(cache=0),
-        "One user more than that fits: round down.": _served(rounded=math.ceil),
-        "Users are whole: round down.": _served(rounded=float),
-        "That is the cache of a user with a single number per token: multiply, do not divide, by tokens.": (
-            lambda memory, parameters, itemsize, per_token, tokens: math.floor(
-                (memory - parameters * itemsize) / per_token * tokens
-            )
-        ),
-    },
-    hint="First the weights, parameters · itemsize. What is left holds per_token · tokens for each user.",
-)
+function("users_served",
+    _served(), [
+    (_served(weights=0), "You forgot the weights: they need their place first."),
+    (_served(cache=0), "You counted the cache of one token: each user has one for every token."),
+    (_served(rounded=math.ceil), "One user more than that fits: round down."),
+    (_served(rounded=float), "Users are whole: round down."),
+    (lambda memory, n, itemsize, per_token, tokens: math.floor((memory - n * itemsize) / per_token * tokens),
+     "That is the cache of a user with a single number per token: multiply, do not divide, by tokens."),
+    ], cases=[(8 * 80e9, 70e9, 2, 327_680, 4096), (4 * 80e9, 70e9, 1, 163_840, 8192), (24e9, 8e9, 1, 65_536, 2048)])
 
 _PER_TOKEN = 2 * 80 * 8 * 128 * 2  # byte of cache: Llama 3 70B in bfloat16
 
-add(
-    "gpu_years",
-    oracle=lambda: 3.14e23 / 125e12 / (365.25 * 24 * 3600),
-    mistakes={
-        "That is the claim itself: 28 TFLOP/s is not what the matrix unit of a V100 reaches.": lambda: (
-            3.14e23 / 28e12 / (365.25 * 24 * 3600)
-        ),
-        "You took the vector unit in float32, 15.7 TFLOP/s; matmuls in float16 run on the matrix unit.": lambda: (
-            3.14e23 / 15.7e12 / (365.25 * 24 * 3600)
-        ),
-        "That is an A100. The claim is about a V100.": lambda: 3.14e23 / 312e12 / (365.25 * 24 * 3600),
-        "Those are days; the question asks for years.": lambda: 3.14e23 / 125e12 / (24 * 3600),
-        "Those are hours; the question asks for years.": lambda: 3.14e23 / 125e12 / 3600,
-    },
-    hint='The dense float16 rate of a "NVIDIA V100 SXM2 16GB" is in specs; 3.14e23 FLOP over it are seconds.',
-    tolerance=0.01,
-)
+value("gpu_years", 3.14e23 / 125e12 / (365.25 * 24 * 3600), [
+    (3.14e23 / 28e12 / (365.25 * 24 * 3600),
+     "That is the claim itself: 28 TFLOP/s is not what the matrix unit of a V100 reaches."),
+    (3.14e23 / 15.7e12 / (365.25 * 24 * 3600),
+     "You took the vector unit in float32, 15.7 TFLOP/s; matmuls in float16 run on the matrix unit."),
+    (3.14e23 / 312e12 / (365.25 * 24 * 3600), "That is an A100. The claim is about a V100."),
+    (3.14e23 / 125e12 / (24 * 3600), "Those are days; the question asks for years."),
+    (3.14e23 / 125e12 / 3600, "Those are hours; the question asks for years."),
+    ], tolerance=0.01)
 
-add(
-    "requests_that_fit",
-    oracle=lambda: math.floor((80e9 - 35e9) / (_PER_TOKEN * 4096)),
-    mistakes={
-        "That is the page's own count: check its cache of 160 MB for 4096 tokens.": lambda: 45e9 // 160e6,
-        "That is the printed number: check the page's cache of 160 MB for 4096 tokens.": lambda: 280,
-        "That is what 160 MiB give: the page's cache is still a factor of 8 too small.": lambda: 45e9 // (160 * 2**20),
-        "You counted keys or values: the cache holds both.": lambda: 45e9 // (_PER_TOKEN / 2 * 4096),
-        "You gave all 80 GB to the caches: the weights take 35 GB.": lambda: 80e9 // (_PER_TOKEN * 4096),
-        "You took 64 heads: the cache has 8, each shared by 8 query heads.": lambda: 45e9 // (8 * _PER_TOKEN * 4096),
-        "Requests are whole: round down.": lambda: 45e9 / (_PER_TOKEN * 4096),
-    },
-    hint="Per token: keys and values, 80 layers, 8 heads of 128 numbers, 2 byte. Times 4096 tokens.",
-)
+value("requests_that_fit", math.floor((80e9 - 35e9) / (_PER_TOKEN * 4096)), [
+    (45e9 // 160e6, "That is the page's own count: check its cache of 160 MB for 4096 tokens."),
+    (280, "That is the printed number: check the page's cache of 160 MB for 4096 tokens."),
+    (45e9 // (160 * 2**20), "That is what 160 MiB give: the page's cache is still a factor of 8 too small."),
+    (45e9 // (_PER_TOKEN / 2 * 4096), "You counted keys or values: the cache holds both."),
+    (80e9 // (_PER_TOKEN * 4096), "You gave all 80 GB to the caches: the weights take 35 GB."),
+    (45e9 // (8 * _PER_TOKEN * 4096), "You took 64 heads: the cache has 8, each shared by 8 query heads."),
+    (45e9 / (_PER_TOKEN * 4096), "Requests are whole: round down."),
+])
 
-add(
-    "long_cache",
-    oracle=lambda: _PER_TOKEN * 131_072 / 1e9,
-    mistakes={
-        "That is the claim again: 8192 numbers for each token are 64 heads, and the cache has 8.": lambda: (
-            8 * _PER_TOKEN * 131_072 / 1e9
-        ),
-        "That is the printed number: it counts 64 heads for each token, and the cache has 8.": lambda: 340.0,
-        "You counted keys or values: the cache holds both.": lambda: _PER_TOKEN * 131_072 / 2e9,
-        "That is in GiB; the question asks for GB.": lambda: _PER_TOKEN * 131_072 / 2**30,
-        "That is a number of bytes; the question asks for GB.": lambda: _PER_TOKEN * 131_072,
-    },
-    hint="Multiply 2 · layers · key-value heads · head size · tokens · 2 byte, with 8 such heads of 128 numbers.",
-    tolerance=0.01,
-)
+value("long_cache", _PER_TOKEN * 131_072 / 1e9, [
+    (8 * _PER_TOKEN * 131_072 / 1e9,
+     "That is the claim again: 8192 numbers for each token are 64 heads, and the cache has 8."),
+    (340.0, "That is the printed number: it counts 64 heads for each token, and the cache has 8."),
+    (_PER_TOKEN * 131_072 / 2e9, "You counted keys or values: the cache holds both."),
+    (_PER_TOKEN * 131_072 / 2**30, "That is in GiB; the question asks for GB."),
+    (_PER_TOKEN * 131_072, "That is a number of bytes; the question asks for GB."),
+    ], tolerance=0.01)
 
-add(
-    "same_compute",
-    oracle=lambda: 70e9 * 1.4e12 / (280e9 * 300e9),
-    mistakes={
-        "That is the claim: exactly 4 times the data on a quarter of the parameters. How many tokens were it?": (
-            lambda: 1
-        ),
-        "That is Gopher over Chinchilla; the question asks for Chinchilla over Gopher.": lambda: (
-            280e9 * 300e9 / (70e9 * 1.4e12)
-        ),
-        "That is the ratio of the tokens; multiply by that of the parameters.": lambda: 1.4e12 / 300e9,
-        "That is the ratio of the parameters; multiply by that of the tokens.": lambda: 70e9 / 280e9,
-    },
-    hint="Compute 6 · N · D for both, and the ratio: 70e9 and 1.4e12 against 280e9 and 300e9.",
-    tolerance=0.01,
-)
+value("same_compute", 70e9 * 1.4e12 / (280e9 * 300e9), [
+    (1, "That is the claim: exactly 4 times the data on a quarter of the parameters. How many tokens were it?"),
+    (280e9 * 300e9 / (70e9 * 1.4e12), "That is Gopher over Chinchilla; the question asks for Chinchilla over Gopher."),
+    (1.4e12 / 300e9, "That is the ratio of the tokens; multiply by that of the parameters."),
+    (70e9 / 280e9, "That is the ratio of the parameters; multiply by that of the tokens."),
+    ], tolerance=0.01)
 
 _SCORES = 12 * 96 * 12288 * 2048 / (6 * 175e9)  # of GPT-3: attention over all else
 
-add(
-    "gpt3_mfu",
-    oracle=lambda: 24.6e12 * (1 + _SCORES) / 125e12,
-    mistakes={
-        "That is what the table prints, and what 12 · L · D · T gives three times over; once is enough.": lambda: 0.213,
-        "You left out attention: 24.6 TFLOP/s are without it.": lambda: 24.6 / 125,
-        "You took an A100; GPT-3 was trained on V100.": lambda: 24.6 / 312 * (1 + _SCORES),
-        "You took the vector unit of a V100, 15.7 TFLOP/s; above 1 means a wrong denominator.": lambda: (
-            24.6 / 15.7 * (1 + _SCORES)
-        ),
-    },
-    hint="Take 24.6 TFLOP/s times (6N + 12·L·D·T) / 6N, over the 125 TFLOP/s of a V100. N = 175e9, T = 2048.",
-    tolerance=0.002,
-)
+value("gpt3_mfu", 24.6e12 * (1 + _SCORES) / 125e12, [
+    (0.213, "That is what the table prints, and what 12 · L · D · T gives three times over; once is enough."),
+    (24.6 / 125, "You left out attention: 24.6 TFLOP/s are without it."),
+    (24.6 / 312 * (1 + _SCORES), "You took an A100; GPT-3 was trained on V100."),
+    (24.6 / 15.7 * (1 + _SCORES),
+     "You took the vector unit of a V100, 15.7 TFLOP/s; above 1 means a wrong denominator."),
+    ], tolerance=0.002)

@@ -1,0 +1,106 @@
+"""What a call costs: what `count` says of it, or the new memory that it asks for."""
+
+import copy
+import tracemalloc
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from helpers.exercises.exercise import Exercise
+from helpers.exercises.outcomes import described
+
+
+class Uncountable(Exception):
+    """Says why a cost is unknown."""
+
+
+class _Leaving(TorchFunctionMode):
+    """Notes when numbers leave PyTorch for a place where nobody counts."""
+
+    name: str | None = None
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name = getattr(func, "__name__", "")
+        if name in ("numpy", "tolist", "item", "__array__", "__float__", "__int__", "__dlpack__"):
+            self.name = name
+        return func(*args, **(kwargs or {}))
+
+
+def cost(
+    exercise: Exercise, function: Callable[..., Any], arguments: tuple[Any, ...], count: Callable[..., Any]
+) -> float:
+    """What that exercise asks for, of a call with a copy of the arguments. Raises Uncountable."""
+    arguments = copy.deepcopy(arguments)
+    if callable(exercise.cost):
+        return exercise.cost(function, arguments)
+    why, leaving = "what it costs cannot be counted", _Leaving()
+
+    def watched(*args: Any) -> Any:
+        with leaving:
+            return function(*args)
+
+    if hasattr(function, "_torchdynamo_orig_callable"):
+        raise Uncountable(f"{why}: it is compiled. Pass the function itself.")
+    try:
+        found = count(watched, *arguments)
+    except Exception as error:
+        if not leaving.name:
+            raise Uncountable(f"{why}: it raised {described(error)}.") from None
+    if leaving.name:
+        raise Uncountable(f"{why}, since it leaves PyTorch ({leaving.name}). Stay with tensors.")
+    if found.uncounted:
+        raise Uncountable(f"{why}: there is no rule for {', '.join(found.uncounted)}. Use other operations.")
+    return getattr(found, exercise.cost)
+
+
+class _NewMemory(TorchDispatchMode):
+    """Adds up the bytes of every storage that turns up in an operation and does not lie in one that was there before.
+
+    Apart from `counting`, which exercises do not import, and which does not look at what is allocated.
+    """
+
+    def __init__(self, known: Any) -> None:
+        super().__init__()
+        self._seen: list[torch.UntypedStorage] = []  # kept alive, so that no address is used twice
+        self.see(known)
+        self.nbytes = 0
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # the wrapper that True asks for imports torch._dynamo, which takes a second
+
+    def see(self, tensors: Any) -> None:
+        for tensor in tree_leaves(tensors):
+            if isinstance(tensor, torch.Tensor) and tensor.layout == torch.strided:
+                new, address = tensor.untyped_storage(), tensor.untyped_storage().data_ptr()
+                if not any(0 <= address - old.data_ptr() <= old.nbytes() - new.nbytes() for old in self._seen):
+                    self._seen.append(new)
+                    self.nbytes = getattr(self, "nbytes", 0) + new.nbytes()
+
+    def __torch_dispatch__(self, op: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = op(*args, **(kwargs or {}))
+        self.see((args, kwargs, result))
+        return result
+
+
+_ASIDE = 50_000  # bytes of Python's own objects that nobody counts
+
+
+def allocated_bytes(function: Callable[..., Any], arguments: tuple[Any, ...]) -> int:
+    """A cost: the bytes of new memory that the call asks for, temporary tensors included; a view asks for none.
+
+    Arrays and lists outside PyTorch count by their peak, where it is more than 50 kB.
+    """
+    with _NewMemory(arguments) as memory:
+        tracemalloc.start()
+        try:
+            result = function(*arguments)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+    memory.see(result)
+    return memory.nbytes + (peak if peak > _ASIDE else 0)

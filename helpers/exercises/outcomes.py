@@ -1,0 +1,190 @@
+"""A learner's outcome beside the right one: every spelling of it counts, and a difference is put in words."""
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from numbers import Real
+from typing import Any
+
+import torch
+
+from helpers.exercises.exercise import Exercise
+
+_NICKNAMES = {"bf16": "bfloat16", "fp16": "float16", "half": "float16", "fp32": "float32", "fp64": "float64"} | {
+    "float8e4m3": "float8e4m3fn", "e4m3": "float8e4m3fn", "fp8e4m3": "float8e4m3fn", "e5m2": "float8e5m2",
+    "fp8e5m2": "float8e5m2",
+}  # fmt: skip
+_PREFIXES = {"": 1.0, "m": 1e-3, "µ": 1e-6, "u": 1e-6, "n": 1e-9, "p": 1e-12, "k": 1e3, "K": 1e3} | {
+    name + binary: 1024.0**power if binary else 1000.0**power
+    for power, name in enumerate("KMGTPE", start=1) for binary in ("", "i") if (name + binary) != "K"
+}  # fmt: skip
+_SPANS = {"min": 60, "h": 3600, "hour": 3600, "hours": 3600, "day": 86400, "days": 86400, "years": 31_557_600}
+
+
+@dataclass(frozen=True)
+class Failed:
+    """The outcome of a call that raised, or that cannot be judged."""
+
+    kind: str
+    sentence: str
+
+
+def difference(found: Any, right: Any, exercise: Exercise, tell: bool = True) -> str | None:
+    """What is wrong with an outcome, in words; None if nothing is. `tell` allows naming what is right."""
+    if isinstance(found, Failed):
+        return found.sentence
+    if isinstance(right, torch.Tensor):
+        return _tensor_difference(found, right, exercise.tolerance)
+    found = plain(found)
+    if isinstance(right, tuple | list):
+        if not isinstance(found, tuple | list) or len(found) != len(right):
+            return f"expected {len(right)} values, got {short(found)}"
+        for position, pair in enumerate(zip(found, right, strict=True), start=1):
+            found_wrong = difference(*pair, exercise, tell)
+            if found_wrong:
+                return f"value {position} of {len(right)}: {found_wrong}"
+        return None
+    if isinstance(right, Real) and not isinstance(right, bool):
+        return _number_difference(found, right, exercise, tell)
+    named = isinstance(found, str) or "dtype" in type(found).__name__.casefold()
+    if named and isinstance(right, str) and _word(found, exercise.words) == _word(right, exercise.words):
+        return None
+    if exercise.words and not (named and _word(found, exercise.words) in map(_word, exercise.words)):
+        return f"write {' or '.join(map(repr, exercise.words))}, not {short(found)}"
+    if type(found) is type(right) and found == right:
+        return None
+    return f"expected {right!r}, got {short(found)}" if tell else f"{short(found)} is not it"
+
+
+def plain(found: Any) -> Any:
+    """A number or a list in Python's own types, if it is one of NumPy's or PyTorch's."""
+    if isinstance(found, torch.Tensor):
+        return found.tolist() if found.layout == torch.strided and not found.is_meta else found
+    if type(found).__module__ == "numpy" and hasattr(found, "tolist"):
+        found = found.tolist()
+    if isinstance(found, Decimal) and found.is_finite():
+        return float(found)
+    return list(found) if isinstance(found, range) else found
+
+
+def _word(found: Any, words: Any = ()) -> str:
+    """A word without what does not matter in it; and where its beginning says which of the words it is, that one."""
+    text = re.sub(r"[^a-z0-9]", "", str(found).casefold().rpartition("torch.")[2])
+    text = _NICKNAMES.get(text, text)
+    known = [_word(word) for word in words]
+    alike = [word for word in known if word.startswith(text[:3]) and (text.startswith(word) or word.startswith(text))]
+    return alike[0] if text not in known and len(alike) == 1 and len(text) > 2 else text
+
+
+def _number_difference(found: Any, right: Real, exercise: Exercise, tell: bool) -> str | None:
+    while isinstance(found, list) and len(found) == 1:
+        found = found[0]
+    if isinstance(found, str) and exercise.unit:
+        scaled = amount(found, exercise.unit)
+        found = found if scaled is None else scaled
+    if isinstance(found, bool) or not isinstance(found, Real):
+        return f"expected a number, got {short(found)}"
+    if math.isnan(found):
+        return "expected a number, got NaN (not a number)"
+    if _close(found, right, exercise.tolerance):
+        return None
+    return f"expected {number(right)}, got {number(found)}" if tell else f"{number(found)} {_rough(found, right)}"
+
+
+def scale(unit: str) -> tuple[float, str]:
+    """How many base units a unit is, and its base: ("GB") is (1e9, "B"), ("days") is (86400, "s")."""
+    head, slash, rest = unit.strip().partition("/")
+    head = re.sub(r"sec(onds?)?$", "s", re.sub(r"FLOPs$", "FLOP", re.sub(r"bytes?$", "B", head.strip())))
+    if head in _SPANS:
+        return float(_SPANS[head]), "s"
+    for base in ("B", "FLOP", "s"):
+        if head.endswith(base) and head.removesuffix(base) in _PREFIXES:
+            return _PREFIXES[head.removesuffix(base)], base + slash + rest.strip().replace("sec", "s")
+    return 1.0, unit.strip()
+
+
+def amount(text: str, unit: str) -> float | None:
+    """The number of `unit` that a text gives, as "40 MB" or "4e7"; None for another text."""
+    match = re.fullmatch(r"([-+]?(?:\d[\d_,]*)?\.?\d+\.?(?:e[-+]?\d+)?) *(%?)(.*)", text.strip(), re.IGNORECASE)
+    if not match:
+        return None
+    found = float(re.sub("[_,]", "", match[1])) / (100 if match[2] else 1)
+    factor, base = scale(unit)
+    if not match[3]:
+        return found
+    if match[3] in _PREFIXES:  # "140 G"
+        return found * _PREFIXES[match[3]] / factor
+    theirs, same = scale(match[3])
+    return found * theirs / factor if same == base else None
+
+
+def _close(found: Real, right: Real, tolerance: float | None) -> bool:
+    if found == right:
+        return True
+    if tolerance is None and isinstance(right, int):
+        return False
+    try:
+        return math.isclose(found, right, rel_tol=1e-6 if tolerance is None else tolerance)
+    except OverflowError:
+        return False
+
+
+def _rough(found: Real, right: Real) -> str:
+    """In which direction a value is wrong, and about how far; no more, or one division would give the answer."""
+    if not found or not right or math.isinf(found) or math.isinf(right):
+        return "is not it"
+    if (found < 0) != (right < 0):
+        return "has the wrong sign"
+    apart = math.log10(abs(found)) - math.log10(abs(right))
+    sizes = {math.log10(2): "by less than a factor of two", 1: "by less than ten times", 3: "by more than ten times"}
+    far = next((words for most, words in sizes.items() if abs(apart) < most), "by more than a thousand times")
+    return f"is too {'large' if apart > 0 else 'small'}, {far}"
+
+
+def _tensor_difference(found: Any, right: torch.Tensor, tolerance: float | None) -> str | None:
+    if not isinstance(found, torch.Tensor):
+        return f"expected a tensor, got {short(found)}"
+    if found.shape != right.shape and not found.numel() == right.numel() == 1:
+        return f"expected shape {tuple(right.shape)}, got {tuple(found.shape)}"
+    if found.dtype != right.dtype:
+        return f"expected dtype {right.dtype}, got {found.dtype}"
+    if found.is_meta:
+        return "expected a tensor with data, got one on the meta device"
+    theirs, ours = found.detach().cpu().to_dense().reshape(right.shape), right.cpu()
+    if theirs.isnan().any() and not ours.isnan().any():
+        return "the result has NaN (not a number) in it"
+    relative = 1e-6 if tolerance is None else tolerance
+    largest = ours[ours.isfinite()].abs().max().item() if ours.isfinite().any() else 0.0
+    close = torch.isclose(theirs, ours, rtol=relative, atol=relative * largest, equal_nan=True)
+    if close.all():
+        return None
+    where = tuple((~close).nonzero()[0].tolist())
+    at = f" at {where}" if where else ""
+    return f"expected {number(ours[where].item())}{at}, got {number(theirs[where].item())}"
+
+
+def described(error: BaseException) -> str:
+    """The kind of error, and what it says."""
+    text = short(error, str, 160).removesuffix(".")
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def number(number: Any) -> str:
+    """A number as one would type it, with seven digits at most."""
+    return f"{number:.7g}".replace("e+0", "e").replace("e+", "e") if isinstance(number, float) else short(number)
+
+
+def short(thing: Any, render: Callable[[Any], str] = repr, most: int = 80) -> str:
+    """A printable form of anything, of at most that many characters, also when its own repr fails.
+
+    What is left out is the middle: many error messages begin with the context and end with the reason.
+    """
+    if isinstance(thing, torch.Tensor):
+        return f"a tensor of shape {tuple(thing.shape)} and dtype {thing.dtype}"
+    try:
+        text = " ".join(render(thing).split())
+    except Exception:
+        text = f"an object of type {type(thing).__name__}"
+    return text if len(text) <= most else f"{text[: most // 2 - 3]} ... {text[2 - most // 2 :]}"
