@@ -440,8 +440,18 @@ SUM = {"cases": [(X, X)], "cost": "flops", "unit": "FLOP"}
     ("right", "options", "answer", "message"),
     [
         (lambda x, n: x[-n:], ROWS, lambda x, n: x[len(x) - n :], "correct."),
-        (lambda x, n: x[-n:], ROWS, lambda x, n: x[-n:].clone(), r".* takes 32 bytes where 0 bytes would do\. You copied\."),
-        (lambda x, n: x[-n:], ROWS, lambda x, n: x.clone()[-n:], r".* takes 48 bytes where .* The hint below may help\."),
+        (
+            lambda x, n: x[-n:],
+            ROWS,
+            lambda x, n: x[-n:].clone(),
+            r".* takes 32 bytes where 0 bytes would do\. You copied\.",
+        ),
+        (
+            lambda x, n: x[-n:],
+            ROWS,
+            lambda x, n: x.clone()[-n:],
+            r".* takes 48 bytes where .* The hint below may help\.",
+        ),
         (lambda a, b: a + b, SUM, lambda a, b: a.add(b), "correct."),
         (lambda a, b: a + b, SUM, lambda a, b: a + 1 + b - 1, r".* takes 36 FLOP where 12 FLOP would do.*"),
         (
