@@ -38,8 +38,8 @@ PRECISIONS: Mapping[str, Precision] = {
 class Box:
     """One box of a block: the named shape of its result, and what it costs and keeps; boxes of one `kernel` run fused.
 
-    layout: "view" or "copy" where heads are split or merged. parameters: numbers; flops; bytes: each input and the
-    result moved once, nothing of what stays inside a kernel; kept: the bytes that this box adds for the backward pass.
+    layout: "view" or "copy" where heads are split, merged or laid out anew. bytes: each input and the result moved once
+    and nothing of what stays inside a kernel. kept: the bytes that this box adds for the backward pass.
     """
 
     name: str
@@ -70,6 +70,7 @@ def block_costs(
     d, k, f, n, keys = config.width, config.key_width, config.hidden, batch * t, batch * tokens * config.key_width
     sums, scores = batch * config.heads * t, batch * config.heads * t * tokens
     seen, written = ("attention", 0) if fused else ("", scores)
+    copied = "" if fused else "copy"  # einsum lays its operands out anew before it multiplies
     boxes: list[Box] = []
 
     def box(name, shape, flops, moved, kept=0, *, layout="", parameters=0, stats=0, kernel=""):
@@ -86,14 +87,31 @@ def block_costs(
         box("norm", "b t d", flops, 2 * n * d, n * d, parameters=d * (3 - gates), stats=stats)
 
     norm()
-    linear("q k v", "b t h c", d, d + 2 * k, n * d, "view")
+    split = "b t h c" if config.key_heads == config.heads else "b t h c, b t kv c"
+    linear("q k v", split, d, d + 2 * k, n * d, "view")
     if llama:
-        box("rotate", "b t h c", 3 * n * (d + k), 2 * n * (d + k), 2 * t * config.channels)
-    box("scores", "b h t s", 2 * scores * config.channels, n * d + keys + written, n * d + keys, kernel=seen)
+        box("rotate", split, 3 * n * (d + k), 2 * n * (d + k), 2 * t * config.channels)
+    box(
+        "scores",
+        "b h t s",
+        2 * scores * config.channels,
+        n * d + keys + written,
+        n * d + keys,
+        layout=copied,
+        kernel=seen,
+    )
     softmax = {"stats": 4 * sums if fused else t * tokens}
     box("softmax", "b h t s", 6 * scores - 2 * sums, 2 * written, written, kernel=seen, **softmax)
-    box("weighted sum", "b t h c", 2 * scores * config.channels, written + keys + n * d, keys, kernel=seen)
-    linear("output", "b t d", d, d, n * d, "view" if fused else "copy")
+    box(
+        "weighted sum",
+        "b t h c",
+        2 * scores * config.channels,
+        written + keys + n * d,
+        keys,
+        layout=copied,
+        kernel=seen,
+    )
+    linear("output", "b t d", d, d, n * d, copied or "view")
     box("add", "b t d", n * d, 3 * n * d)
     norm()
     linear("gate, up" if llama else "up", "b t f", d, gates * f, n * d)

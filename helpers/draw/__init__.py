@@ -10,9 +10,13 @@ What a function returns is a `Drawing`, whose words are made from what is drawn.
 - intensities: two_times, intensity_curves
 - roofs: roofline, Point, memory_steps
 - budgets: budget
+- block: block, the block card
+- attention: attention_shapes, einsum_box
 - cells, labels: parts of strips and roofs
 """
 
+from helpers.draw.attention import attention_shapes, einsum_box
+from helpers.draw.block import block
 from helpers.draw.budgets import budget
 from helpers.draw.charts import bars, lines, runs, stacked_bars
 from helpers.draw.drawing import BLACK, BLUE, GREEN, INKS, PURPLE, TINTS, VERMILLION, Drawing, figure, show
