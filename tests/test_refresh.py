@@ -5,7 +5,7 @@ import pytest
 from nbclient.exceptions import CellExecutionError
 from PIL import Image
 
-from helpers import draw
+from helpers import draw, explore
 from tests.tools import cover, refresh
 from tests.tools.course import chosen, read
 
@@ -55,7 +55,7 @@ def test_what_is_stored(path):
     assert [output.text for output in cells[1].outputs] == ["a\nb\n"]
     assert set(cells[2].outputs[0].data) == {"image/png", "text/plain"}
     assert cells[2].outputs[0].metadata["image/png"]["alt"] == draw.bits(1, "float8_e5m2").alt
-    assert set(cells[3].outputs[0].data) == {"image/png", "text/plain"}
+    assert set(cells[3].outputs[0].data) == {"image/png", "text/plain", explore.MIME}
     assert cells[6].outputs[0].traceback == ["ZeroDivisionError: division by zero"]
     assert cells[6].metadata == {"tags": ["raises-exception"], "slideshow": {"slide_type": "slide"}}
     assert read(path).metadata == {

@@ -1,16 +1,10 @@
-"""The interactive views. Each is an ipywidgets box that a notebook ends a cell with: `explore.float_bits()`.
+"""The interactive views: end a cell with one of them. Each is drawn in the browser, and answers without a kernel.
 
-Where a widget cannot run (GitHub, an exported page, a notebook not yet run) the box shows a picture and a summary.
-Each line names a file of this folder:
+Where nothing can be drawn (GitHub, a terminal) a stored picture and words stand for it. Each line names a file:
 
-- floats: float_bits
-- strips: strides
-- roofs: roofline
-- budgets: transformer_budget
-- view: what they have in common
+- views: float_bits, strides, roofline, transformer_budget
+- view: live, MIME, and what the views have in common
 """
 
-from helpers.explore.budgets import transformer_budget
-from helpers.explore.floats import float_bits
-from helpers.explore.roofs import roofline
-from helpers.explore.strips import strides
+from helpers.explore.view import MIME, live
+from helpers.explore.views import float_bits, roofline, strides, transformer_budget

@@ -61,7 +61,7 @@ class Document(HTMLExporter):
         # The folder of the templates is found by its name in the folder of this file.
         super().__init__(extra_template_basedirs=[str(HERE)], template_name="templates", template_file="cells.html.j2")
         self.renderer = Renderer(names)
-        self.register_filter("live", getattr(explore, "live", lambda output: ""))
+        self.register_filter("live", explore.live)
 
     @pass_context
     def markdown2html(self, context: Any, source: str) -> str:
