@@ -18,6 +18,11 @@ def test_the_card_sums_up_the_block():
     assert last.startswith(f"the block | {units.si(parameters, '')} parameters | {units.si(flops, '')} FLOPs")
 
 
+def test_a_card_stays_the_same_however_often_it_is_shown():
+    card = draw.block(GPT2, 1, 64)
+    assert card.png() == card.png()
+
+
 @pytest.mark.parametrize("upto", range(8))
 def test_a_card_tells_no_more_than_the_lessons_so_far(upto):
     words = draw.block(GPT2, 8, 1024, upto=upto).words

@@ -52,7 +52,8 @@ def block(
     kernels = [_summed(list(group), roof) for _, group in groupby(boxes, key=lambda box: box.kernel)]
     whole = _summed(boxes, roof) | {"seconds": sum(kernel["seconds"] for kernel in kernels)}
     fig, ax = sheet(_TOP + _LINE * (len(boxes) + 1) + 10)
-    task = f"a new token for each of {batch} texts of {tokens}" if decode else f"{batch} texts of {tokens} tokens"
+    texts = f"{batch} text{'s' if batch > 1 else ''} of {tokens} tokens"
+    task = f"a new token for {'each of ' if batch > 1 else ''}{texts}" if decode else texts
     fig.suptitle(f"One block of {config.name}: {task}", x=12 / _WIDE, ha="left", weight="bold")
     letters = {"b": batch, "t": 1 if decode else tokens, "s": tokens, "d": config.width, "h": config.heads}
     letters |= {"kv": config.key_heads} if config.key_heads != config.heads else {}
@@ -97,7 +98,7 @@ def _finding(kernels: list[dict], whole: Mapping) -> str:
 
 def _summed(boxes: list[Box], roof: Roofline) -> dict[str, Any]:
     flops, nbytes, kept = (sum(getattr(box, name) for box in boxes) for name in ("flops", "bytes", "kept"))
-    cells = {"bytes": units.si(nbytes, "B"), "FLOP/B": f"{intensity(flops, nbytes):.3g}"}
+    cells = {"bytes": units.si(nbytes, "B"), "FLOP/B": _ratio(intensity(flops, nbytes))}
     seconds, kept = roof.seconds(flops, nbytes), units.si(kept, "B") if kept else ""
     cells |= {"time": units.duration(seconds), "kept": kept, "seconds": seconds}
     return cells | {"bound": roof.bound(flops, nbytes), "boxes": boxes}
@@ -107,9 +108,14 @@ def _short(count: float) -> str:
     return units.si(count, "").strip() if count else ""
 
 
+def _ratio(value: float) -> str:
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+
+
 def sheet(height: float) -> tuple[Figure, Axes]:
     """An empty page whose coordinates are the pixels that are shown, from the upper left corner."""
-    fig = page(height / 110, layout="none")
+    fig = page(height / 110)
+    fig.set_layout_engine("none")  # not layout="none": to save a figure resets that to the style's own
     ax = fig.add_axes((0, 0, 1, 1))
     ax.set(xlim=(0, _WIDE), ylim=(height, 0))
     ax.axis("off")
