@@ -167,8 +167,8 @@ class GPT(nn.Module):
 
 
 # GPT-2: openai/gpt-2 (hparams.json) and gpt2* at Hugging Face (config.json). GPT-3: Brown et al. 2020, table 2.1, as
-# a dense model of that shape (theirs has banded layers, too). Llama 2 and 3: the config.json at Hugging Face,
-# meta-llama/*; Llama 3 405B: Dubey et al. 2024, table 3, with the vocabulary of its config.json.
+# a dense model of that shape (theirs has banded layers, too). Llama: config.json of meta-llama/* at Hugging Face; for
+# Llama 3 405B that of Llama-3.1-405B with 8 key heads (as first uploaded it had 16).
 MODELS: Mapping[str, Config] = {
     config.name: config
     for config in (
