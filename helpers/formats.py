@@ -1,8 +1,8 @@
 """Floating-point formats as values: what a pattern of bits means, and which pattern stands for a number.
 
-A finite number is (-1)^sign * 2^(e - bias) * 1.fraction, with e the stored exponent; where e is 0 the hidden
-bit is 0 and the exponent is that of e = 1 (subnormal numbers). Sources: IEEE 754-2019 (float64, float32, float16);
-Kalamkar et al. 2019 (bfloat16); NVIDIA A100 whitepaper (tfloat32); OCP 8-bit Floating Point Specification 1.0
+A finite number is (-1)^sign * 2^(e - bias) * 1.fraction, where e is the stored exponent. Where e is 0, the hidden bit
+is 0 and the exponent is that of e = 1: these are the subnormal numbers. Sources: IEEE 754-2019 (float64, float32,
+float16); Kalamkar et al. 2019 (bfloat16); NVIDIA A100 whitepaper (tfloat32); OCP 8-bit Floating Point Specification 1.0
 (float8_e4m3fn, float8_e5m2); OCP Microscaling Formats 1.0 (float4_e2m1fn).
 """
 
@@ -18,8 +18,8 @@ import torch
 class FloatFormat:
     """A binary floating-point format.
 
-    `nonfinite` says what the largest stored exponent is used for: "ieee" (infinities and NaN), "nan only" (finite
-    numbers, and NaN where exponent and fraction are all ones) or "none" (finite numbers throughout).
+    `nonfinite` says what the largest stored exponent is for: "ieee" (infinities and NaN), "nan only" (finite numbers,
+    but NaN where exponent and fraction are all ones) or "none" (finite numbers only).
     """
 
     name: str
@@ -81,6 +81,8 @@ class FloatFormat:
         return getattr(torch, self.name, None)
 
 
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
 FORMATS: dict[str, FloatFormat] = {
     fmt.name: fmt
     for fmt in (
@@ -113,7 +115,7 @@ class Decoded:
 
 @dataclass(frozen=True)
 class Neighbours:
-    """The number that a format stores for a value, and the next ones on either side; None where there is none."""
+    """The number that a format stores for a value, and the next one on either side; None where there is none."""
 
     below: float | None
     nearest: float
@@ -148,13 +150,12 @@ def decode(code: int, fmt: FloatFormat | str | torch.dtype) -> Decoded:
     """
     fmt = find(fmt)
     if isinstance(code, bool) or not isinstance(code, int):
-        raise TypeError(f"a code is an integer, got {code!r}; use bits_of(tensor) for the code of a number")
+        raise TypeError(f"a code is an integer, got {code!r}; encode(value, fmt) gives the code of a number")
     if not 0 <= code < 1 << fmt.bits:
         raise ValueError(f"code {code} does not fit {fmt.name}: {fmt.bits} bits hold 0 to {(1 << fmt.bits) - 1}")
     sign = code >> (fmt.bits - 1)
     exponent = (code >> fmt.fraction_bits) & ((1 << fmt.exponent_bits) - 1)
     fraction = code & ((1 << fmt.fraction_bits) - 1)
-
     magnitude = code & (fmt.sign_bit - 1)
     if magnitude > fmt.max_code:
         kind = "infinity" if magnitude == fmt.inf_code else "nan"
@@ -172,24 +173,22 @@ def encode(value: Real, fmt: FloatFormat | str | torch.dtype, saturate: bool = F
     >>> encode(1.5, "float16") == 0b0_01111_1000000000
     True
 
-    Integers and fractions of any size are rounded once, exactly. A value that rounds beyond the largest finite
-    number becomes infinity; without infinities (float8_e4m3fn) NaN; without either (float4_e2m1fn) the largest
-    finite number. With `saturate=True` it becomes the largest finite number in every format. Infinities take the same
-    way. A NaN becomes the format's quiet NaN.
+    Integers and fractions of any size are rounded once, exactly. A value that rounds beyond the largest finite number
+    becomes infinity; in a format without infinities (float8_e4m3fn) it becomes NaN, and in one without either
+    (float4_e2m1fn) the largest finite number; so it does in every format with `saturate=True`. Infinities are treated
+    like such values. A NaN becomes the quiet NaN of the format.
 
     Raises TypeError for anything but a real number, ValueError for a NaN where the format has none.
     """
     fmt = find(fmt)
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(
-            f"encode takes a real number, got {value!r} ({type(value).__name__}); for a tensor pass t.item()"
-        )
+        kind = type(value).__name__
+        raise TypeError(f"encode takes a real number, got {value!r} ({kind}); for a tensor pass t.item()")
     exact = value if isinstance(value, Rational) else float(value)
     if exact != exact:
         if fmt.nan_code is None:
             raise ValueError(f"{fmt.name} has no NaN; every one of its codes is a finite number")
         return fmt.nan_code
-
     sign = fmt.sign_bit if exact < 0 or (exact == 0 and math.copysign(1.0, exact) < 0) else 0
     magnitude = fmt.max_code + 1 if exact in (math.inf, -math.inf) else _round(abs(Fraction(exact)), fmt)
     if magnitude <= fmt.max_code:
@@ -212,26 +211,6 @@ def _round(value: Fraction, fmt: FloatFormat) -> int:
     return steps + ((exponent + fmt.bias - 1) << fmt.fraction_bits)
 
 
-def bits_of(element: torch.Tensor) -> int:
-    """The code that a tensor with one element stores, as an integer.
-
-    >>> f"{bits_of(torch.tensor(1.0, dtype=torch.bfloat16)):016b}"
-    '0011111110000000'
-
-    Raises TypeError for anything but a tensor, ValueError for more or fewer elements than one, for a dtype that is
-    no floating-point format of the course, and for a meta tensor (it has no bits).
-    """
-    if not isinstance(element, torch.Tensor):
-        raise TypeError(f"bits_of takes a tensor, got {element!r}; wrap it: torch.tensor(x, dtype=...)")
-    if element.numel() != 1:
-        raise ValueError(f"bits_of takes one element, got shape {tuple(element.shape)}; index one, as in t[0]")
-    if element.is_meta:
-        raise ValueError("a meta tensor has a shape and a dtype but no bits")
-    fmt = find(element.dtype)
-    integer = {8: torch.uint8, 16: torch.int16, 32: torch.int32, 64: torch.int64}[fmt.bits]
-    return element.detach().reshape(()).view(integer).item() & ((1 << fmt.bits) - 1)
-
-
 def neighbours(value: Real, fmt: FloatFormat | str | torch.dtype) -> Neighbours:
     """The number that the format stores for the value, with the next smaller and the next larger one.
 
@@ -239,22 +218,21 @@ def neighbours(value: Real, fmt: FloatFormat | str | torch.dtype) -> Neighbours:
     Neighbours(below=0.099609375, nearest=0.10009765625, above=0.1005859375)
 
     Beyond the largest finite number lies infinity, or None in a format without it. Zero counts once: the neighbours
-    of the smallest subnormal are 0 and twice itself. Raises TypeError for anything but a real number, ValueError for
-    a NaN, and for a value that the format does not keep as a number.
+    of the smallest subnormal number are 0 and its double. Raises TypeError for anything but a real number, ValueError
+    for a NaN and for a value that the format stores as one.
     """
     fmt = find(fmt)
-    nearest = decode(encode(value, fmt), fmt)
+    code = encode(value, fmt)
+    nearest = decode(code, fmt)
     if nearest.kind == "nan":
         raise ValueError(f"{value!r} has no neighbours: {fmt.name} stores it as NaN")
-    position = encode(nearest.value, fmt)
     # Codes are sign and magnitude; as a signed integer they count through the numbers in order.
-    position = -(position ^ fmt.sign_bit) if position & fmt.sign_bit else position
+    position = -(code ^ fmt.sign_bit) if code & fmt.sign_bit else code
 
     def at(step: int) -> float | None:
         magnitude = abs(position + step)
-        if magnitude > (fmt.inf_code or fmt.max_code):
-            return None
-        return math.copysign(decode(magnitude, fmt).value, position + step)
+        exists = magnitude <= (fmt.inf_code or fmt.max_code)
+        return math.copysign(decode(magnitude, fmt).value, position + step) if exists else None
 
     return Neighbours(at(-1), nearest.value, at(1))
 
@@ -265,7 +243,7 @@ def values(fmt: FloatFormat | str | torch.dtype) -> list[float]:
     >>> values("float4_e2m1fn")[-4:]
     [2.0, 3.0, 4.0, 6.0]
 
-    Raises ValueError for a format of more than 16 bits: there are too many.
+    Raises ValueError for a format of more than 16 bits, which has too many.
     """
     fmt = find(fmt)
     if fmt.bits > 16:
@@ -274,24 +252,18 @@ def values(fmt: FloatFormat | str | torch.dtype) -> list[float]:
     return [-value for value in reversed(positive)] + [0.0, *positive]
 
 
-_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-
-
 def formula(code: int, fmt: FloatFormat | str | torch.dtype) -> str:
-    """The product that a pattern stands for, as text.
+    """The product that a bit pattern stands for, as text.
 
     >>> formula(0b1_10000001_0100000, "bfloat16")
     '−2² × 1.25 = −5'
-
-    Raises what `decode` raises.
     """
     fmt = find(fmt)
     number = decode(code, fmt)
     sign = "−" if number.sign else ""
     if number.kind in ("zero", "infinity", "nan"):
         return sign + {"zero": "0", "infinity": "∞", "nan": "NaN"}[number.kind]
-    hidden = 1 if number.kind == "normal" else 0
-    significand = hidden + number.fraction / 2**fmt.fraction_bits
+    significand = (number.kind == "normal") + number.fraction / 2**fmt.fraction_bits
     value = abs(number.value)
     equals = "=" if all(Fraction(f"{x:.9g}") == Fraction(x) for x in (significand, value)) else "≈"
     power = str(max(number.exponent, 1) - fmt.bias).translate(_SUPERSCRIPTS)

@@ -12,28 +12,13 @@ _FILE = Path(__file__).with_name("specs.toml")
 
 
 @dataclass(frozen=True)
-class Derivation:
-    """How a rate comes about: so many units, each doing so many FLOP in every cycle of the clock."""
-
-    dtype: str
-    unit: str
-    units: int
-    clock: float
-    flop_per_cycle: int
-
-    @property
-    def flop_per_s(self) -> float:
-        """The product of the three."""
-        return self.units * self.clock * self.flop_per_cycle
-
-
-@dataclass(frozen=True)
 class Spec:
-    """One accelerator as its vendor describes it. Rates are dense, in FLOP/s; bandwidth in byte/s, memory in byte.
+    """One accelerator as its vendor describes it. Rates are dense, in FLOP/s; bandwidth in bytes/s, memory in bytes.
 
     matrix and vector: the rates of the two units by dtype name. Matmuls of a dtype run on the matrix unit where it
-    takes that dtype, all else on the vector unit. devices: the names that its driver reports. derived: how rates come
-    about, where the vendor gives the parts.
+    takes that dtype, and everything else runs on the vector unit. devices: the names that its driver reports.
+    derived: how rates come about, where the vendor gives the parts: (dtype, unit, units on the chip, clock in Hz,
+    FLOPs per unit and cycle).
     """
 
     name: str
@@ -43,7 +28,7 @@ class Spec:
     vector: Mapping[str, float]
     bandwidth: float
     memory: float
-    derived: tuple[Derivation, ...]
+    derived: tuple[tuple[str, str, int, float, int], ...]
     source: str
 
     def peak(self, dtype: object) -> float:
@@ -55,26 +40,17 @@ class Spec:
         "tfloat32" is what float32 matmuls become where that is allowed; "float32" is the full format.
         Raises ValueError where the vendor gives no rate for it.
         """
-        name = _named(dtype)
+        name = str(dtype).removeprefix("torch.")
         for rates in (self.matrix, self.vector):
             if name in rates:
                 return rates[name]
         known = ", ".join(dict.fromkeys((*self.matrix, *self.vector)))
-        raise ValueError(f"{self.name} has no rate for {name} on its spec sheet, only for {known}")
-
-    def unit(self, dtype: object) -> str:
-        """The unit that a matmul of this dtype runs on: "matrix" or "vector"; raises ValueError as `peak` does."""
-        self.peak(dtype)
-        return "matrix" if _named(dtype) in self.matrix else "vector"
+        raise ValueError(f"the spec sheet of {self.name} has no rate for {name}, only for {known}")
 
     @property
     def elementwise(self) -> float | None:
         """The FLOP/s for elementwise ops: the vector unit in float32, in which torch also computes 16-bit ones."""
         return self.vector.get("float32")
-
-
-def _named(dtype: object) -> str:
-    return str(dtype).removeprefix("torch.")
 
 
 @cache
@@ -88,7 +64,7 @@ def table() -> tuple[Spec, ...]:
                 "devices": tuple(row["devices"]),
                 "matrix": MappingProxyType(row["matrix"]),
                 "vector": MappingProxyType(row.get("vector", {})),
-                "derived": tuple(Derivation(*parts) for parts in row.get("derived", [])),
+                "derived": tuple(map(tuple, row.get("derived", []))),
             }
         )
         for row in rows
@@ -100,12 +76,10 @@ def find(device_name: str) -> Spec | None:
 
     >>> find("NVIDIA H100 80GB HBM3").name
     'NVIDIA H100 SXM5'
-    >>> find("NVIDIA H100 NVL").bandwidth
-    3900000000000.0
     >>> find("NVIDIA GeForce RTX 4090 Laptop GPU") is None
     True
 
-    Names are compared whole, upper or lower case: a laptop's RTX 4090 and a slice of an A100 are other devices.
+    Names are compared whole, in upper or lower case: a laptop's RTX 4090 and a slice of an A100 are other devices.
     """
     wanted = " ".join(str(device_name).split()).casefold()
     for spec in table():
@@ -115,7 +89,7 @@ def find(device_name: str) -> Spec | None:
 
 
 def mfu(flop_per_s: float, peak: float | None) -> float:
-    """The share of a peak that was reached: FLOP/s over FLOP/s.
+    """The model FLOPs utilization, which is the share of a peak that was reached: FLOP/s over FLOP/s.
 
     >>> mfu(400e12, find("NVIDIA H100 PCIe").peak("bfloat16"))
     0.5291005291005291
@@ -128,5 +102,5 @@ def mfu(flop_per_s: float, peak: float | None) -> float:
             "or measure one with machine.peak(dtype) and say so"
         )
     if not math.isfinite(flop_per_s) or flop_per_s < 0:
-        raise ValueError(f"FLOP/s achieved is a number of at least 0, got {flop_per_s!r}; was the time zero?")
+        raise ValueError(f"the FLOP/s achieved are a number of at least 0, got {flop_per_s!r}; was the time zero?")
     return flop_per_s / peak

@@ -12,7 +12,7 @@ import torch
 
 @dataclass(frozen=True)
 class Layout:
-    """How a tensor lies on its storage. Stride and offset count elements, the two sizes count bytes."""
+    """How a tensor lies in its storage. Stride and offset count elements; itemsize and storage_bytes count bytes."""
 
     shape: tuple[int, ...]
     stride: tuple[int, ...]
@@ -28,41 +28,37 @@ def layout(t: torch.Tensor) -> Layout:
     >>> layout(torch.zeros(3, 4)[1:].t())
     Layout(shape=(4, 2), stride=(1, 4), offset=4, itemsize=4, storage_bytes=48, contiguous=False)
 
-    Raises TypeError for what is no tensor, ValueError for meta, sparse and other tensors without a strided storage.
+    Raises TypeError for anything but a tensor, ValueError for a meta or sparse tensor, which has no strided storage.
     """
     storage = _storage(t)
     return Layout(tuple(t.shape), t.stride(), t.storage_offset(), t.element_size(), storage.nbytes(), t.is_contiguous())
 
 
 def offset_of(index: SupportsIndex | Sequence[SupportsIndex], t: torch.Tensor) -> int:
-    """Where on the storage the element `t[index]` is, counted in elements: offset + Σ index · stride.
+    """Where in the storage the element `t[index]` is, counted in elements: offset + Σ index · stride.
 
     >>> offset_of((2, 1), torch.zeros(3, 4))
     9
     >>> offset_of((1, 2), torch.zeros(3, 4).t())  # the same element, seen through the transpose
     9
-    >>> offset_of(-1, torch.zeros(3, 4)[1])
-    7
 
-    An index per dimension, negative ones count from the end; `()` for a tensor without dimensions.
+    One index per dimension, where negative ones count from the end; `()` for a tensor without dimensions.
     Raises IndexError for an index that the tensor does not have, and what `layout` raises.
     """
     where = layout(t)
     indices = tuple(index) if isinstance(index, Sequence) else (index,)
     if len(indices) != len(where.shape):
-        raise IndexError(
-            f"a tensor of shape {where.shape} takes {len(where.shape)} indices, got {len(indices)}: {index}"
-        )
+        raise IndexError(f"shape {where.shape} takes {len(where.shape)} indices, got {len(indices)}: {index}")
     position = where.offset
     for i, size, stride in zip(map(operator.index, indices), where.shape, where.stride, strict=True):
         if not -size <= i < size:
-            raise IndexError(f"index {i} is outside of a dimension of size {size} (shape {where.shape}, index {index})")
+            raise IndexError(f"index {i} is outside a dimension of size {size} (shape {where.shape}, index {index})")
         position += i % size * stride
     return position
 
 
 def same_storage(a: torch.Tensor, b: torch.Tensor) -> bool:
-    """Whether two tensors are views of one storage, so that a change of one can show in the other.
+    """Whether two tensors are views of one storage, so that a change in one can show in the other.
 
     >>> x = torch.zeros(3, 4)
     >>> same_storage(x, x[1].t()), same_storage(x, x.clone())
@@ -70,7 +66,7 @@ def same_storage(a: torch.Tensor, b: torch.Tensor) -> bool:
     >>> same_storage(torch.empty(0), torch.empty(0))  # both start at address 0
     False
 
-    Two halves of one storage do share it, although no element is in both. Raises what `layout` raises.
+    Two halves of one storage share it, although no element is in both. Raises what `layout` raises.
     """
     first, second = _storage(a), _storage(b)
     # Two wrappers of one memory, as from NumPy, are two storage objects that start at one address.
@@ -79,21 +75,21 @@ def same_storage(a: torch.Tensor, b: torch.Tensor) -> bool:
 
 
 def touched_bytes(t: torch.Tensor) -> int:
-    """The distinct bytes that the elements of a tensor occupy; what several elements share counts once.
+    """The number of distinct bytes that the elements of a tensor occupy; what several elements share counts once.
 
     >>> touched_bytes(torch.zeros(3, 4)), touched_bytes(torch.zeros(3, 4)[:, ::2])
     (48, 24)
     >>> touched_bytes(torch.zeros(4).expand(1000, 4)), touched_bytes(torch.zeros(10).unfold(0, 3, 1))
     (16, 40)
 
-    Exact, and quick for large tensors too. Raises what `layout` raises.
+    Exact, and fast for large tensors too. Raises what `layout` raises.
     """
     where = layout(t)
     return where.itemsize * distinct_offsets(where.shape, where.stride)
 
 
 def distinct_offsets(shape: Sequence[int], stride: Sequence[int]) -> int:
-    """How many storage cells a tensor of this shape and stride touches. No tensor and no storage is needed.
+    """How many places in the storage a tensor of this shape and stride touches. It needs neither of the two.
 
     >>> distinct_offsets((8, 3), (1, 1))  # eight windows of three neighbours
     10
@@ -147,22 +143,22 @@ def marked(steps: Iterable[tuple[int, int]], unit: int = 1) -> int:
 
 @dataclass(frozen=True)
 class ViewPlan:
-    """Whether a view of another shape exists: its stride, or None, and in a sentence the rule that decides it."""
+    """Whether a view of another shape exists: its stride, or None, and the rule that decides it in a sentence."""
 
     stride: tuple[int, ...] | None
     reason: str
 
 
 def plan_view(shape: Sequence[int], stride: Sequence[int], wanted: Sequence[int]) -> ViewPlan:
-    """What `view(wanted)` of a tensor with this shape and stride gives, and why.
+    """What `view(wanted)` gives for a tensor of this shape and stride, and why.
 
     >>> plan_view((3, 4), (4, 1), (2, 6)).stride
     (6, 1)
     >>> plan_view((4, 3), (1, 4), (12,)).reason
     'dimensions 0 and 1 must merge, but stride 1 is not 3 × 4'
 
-    Dimensions may be split at will. Two neighbours k and k + 1 may merge if stride[k] = size[k + 1] · stride[k + 1].
-    One -1 among `wanted` stands for what is left. Raises ValueError for negative numbers or different lengths.
+    Dimensions can always be split. Two neighbours k and k + 1 can merge if stride[k] = size[k + 1] · stride[k + 1].
+    One -1 in `wanted` stands for what is left. Raises ValueError for negative numbers or different lengths.
     """
     _require_strided(shape, stride)
     numel, wanted = math.prod(shape), list(wanted)
@@ -174,31 +170,28 @@ def plan_view(shape: Sequence[int], stride: Sequence[int], wanted: Sequence[int]
     if any(size < 0 for size in wanted) or math.prod(wanted) != numel:
         return ViewPlan(None, f"the shape {tuple(wanted)} does not have {numel} elements")
     if numel == 0:
-        same = tuple(wanted) == tuple(shape)
-        return ViewPlan(
-            tuple(stride) if same else _dense(wanted), "a tensor without elements has every view of 0 elements"
-        )
+        found = stride if tuple(wanted) == tuple(shape) else _dense(wanted)
+        return ViewPlan(tuple(found), "a tensor without elements has every view of 0 elements")
     return _fill_runs(shape, stride, wanted)
 
 
 def _fill_runs(shape: Sequence[int], stride: Sequence[int], wanted: Sequence[int]) -> ViewPlan:
-    """Cut each run of dimensions that merge into wanted sizes."""
+    """Cut each run of dimensions that can merge into wanted sizes."""
     runs = _runs(shape, stride)
     result: list[int] = []
     for run, following in itertools.zip_longest(runs, runs[1:]):
         sizes = _take(wanted[len(result) :], math.prod(shape[k] for k in run))
         if sizes is None:
-            # A wanted size runs over the end of this run: only a merge with the next one would do.
-            k, m = run[-1], following[0]
-            rule = f"stride {stride[k]} is not {shape[m]} × {stride[m]}"
-            return ViewPlan(None, f"dimensions {k} and {m} must merge, but {rule}")
+            k, m = run[-1], following[0]  # a wanted size reaches beyond this run, so the next one would have to merge
+            reason = f"dimensions {k} and {m} must merge, but stride {stride[k]} is not {shape[m]} × {stride[m]}"
+            return ViewPlan(None, reason)
         result += [stride[run[-1]] * dense for dense in _dense(sizes)]
     result += [1] * (len(wanted) - len(result))  # sizes of 1 at the end
     return ViewPlan(tuple(result), "wherever dimensions must merge, stride[k] = size[k + 1] · stride[k + 1]")
 
 
 def _runs(shape: Sequence[int], stride: Sequence[int]) -> list[list[int]]:
-    """The dimensions, neighbours that may merge together in one list; a size of 1 never moves and is left out."""
+    """The dimensions, with neighbours that can merge in one list; a size of 1 takes no steps and is left out."""
     runs: list[list[int]] = []
     for k in (k for k, size in enumerate(shape) if size > 1):
         if runs and stride[runs[-1][-1]] == shape[k] * stride[k]:
@@ -210,14 +203,8 @@ def _runs(shape: Sequence[int], stride: Sequence[int]) -> list[list[int]]:
 
 def _take(sizes: Sequence[int], numel: int) -> Sequence[int] | None:
     """The first of these sizes that multiply to `numel`; None if there are none."""
-    product = 1
-    for count, size in enumerate(sizes, start=1):
-        product *= size
-        if product == numel:
-            return sizes[:count]
-        if product > numel:
-            return None
-    return None
+    products = list(itertools.accumulate(sizes, operator.mul))
+    return sizes[: products.index(numel) + 1] if numel in products else None
 
 
 def _dense(shape: Sequence[int]) -> tuple[int, ...]:
@@ -227,7 +214,7 @@ def _dense(shape: Sequence[int]) -> tuple[int, ...]:
 
 def _require_strided(shape: Sequence[int], stride: Sequence[int]) -> None:
     if len(shape) != len(stride):
-        raise ValueError(f"a stride per dimension is needed: shape {tuple(shape)}, stride {tuple(stride)}")
+        raise ValueError(f"one stride per dimension is needed: shape {tuple(shape)}, stride {tuple(stride)}")
     if any(number < 0 for number in (*shape, *stride)):
         raise ValueError(f"torch has no negative sizes or strides: shape {tuple(shape)}, stride {tuple(stride)}")
 
@@ -236,9 +223,7 @@ def _storage(t: Any) -> torch.UntypedStorage:
     if not isinstance(t, torch.Tensor):
         raise TypeError(f"expected a tensor, got {type(t).__name__}")
     if t.layout != torch.strided:
-        raise ValueError(
-            f"a tensor of layout {t.layout} is kept in several tensors, not in one storage; use .to_dense()"
-        )
+        raise ValueError(f"a tensor of layout {t.layout} is several tensors, without one storage; use .to_dense()")
     storage = t.untyped_storage()
     if storage.device.type == "meta":
         raise ValueError("a meta tensor has no storage, only a shape; distinct_offsets(shape, stride) needs none")

@@ -256,8 +256,8 @@ def test_what_has_no_storage_is_refused(function, make, error, words):
         ((0,), r"shape \(3, 4\) takes 2 indices, got 1"),
         (0, r"takes 2 indices, got 1: 0"),
         ((0, 0, 0), "takes 2 indices, got 3"),
-        ((3, 0), "index 3 is outside of a dimension of size 3"),
-        ((0, -5), "index -5 is outside of a dimension of size 4"),
+        ((3, 0), "index 3 is outside a dimension of size 3"),
+        ((0, -5), "index -5 is outside a dimension of size 4"),
     ],
 )
 def test_offset_of_refuses_what_torch_refuses(index, words):
@@ -274,7 +274,7 @@ def test_offset_of_takes_whole_numbers():
 
 
 def test_bad_shapes_and_strides_are_refused():
-    with pytest.raises(ValueError, match="a stride per dimension is needed"):
+    with pytest.raises(ValueError, match="one stride per dimension is needed"):
         storage.distinct_offsets((3, 4), (1,))
     with pytest.raises(ValueError, match="no negative sizes or strides"):
         storage.plan_view((3,), (-1,), (3,))
