@@ -3,7 +3,7 @@
 - units: numbers with their units, for people (2.42 GB, 2.25 GiB, 144 days), and small tables
 - specs: what vendors promise; find(device name), and the MFU against a known peak
 - roofline: a machine as peak and bandwidth: ridge, attainable FLOP/s, seconds and bound of a cost
-- formats: floating-point formats as values; decode, encode, bits_of, neighbours
+- formats: floating-point formats as values; decode, encode, neighbours
 - storage: where elements are; layout, offset_of, same_storage, touched_bytes, plan_view
 - flops: the rules for the FLOPs of one op
 - timing: measure(function), a time with its spread

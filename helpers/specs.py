@@ -45,7 +45,7 @@ class Spec:
             if name in rates:
                 return rates[name]
         known = ", ".join(dict.fromkeys((*self.matrix, *self.vector)))
-        raise ValueError(f"the spec sheet of {self.name} has no rate for {name}, only for {known}")
+        raise ValueError(f"{self.name} has no rate for {name} on its spec sheet, only for {known}")
 
     @property
     def elementwise(self) -> float | None:

@@ -13,11 +13,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from helpers import formats
-from helpers.formats import FORMATS, FloatFormat, decode, encode
+from helpers.formats import FORMATS, decode, encode
 
 SMALL = [fmt for fmt in FORMATS.values() if fmt.bits <= 16]
 IN_TORCH = [fmt for fmt in FORMATS.values() if fmt.dtype is not None]
 INTEGERS = {8: torch.uint8, 16: torch.uint16, 32: torch.int32, 64: torch.int64}
+EACH = pytest.mark.parametrize("fmt", FORMATS.values(), ids=lambda fmt: fmt.name)
 NUMPY = {"float64": np.float64, "float32": np.float32, "float16": np.float16} | {
     name: getattr(ml_dtypes, name) for name in ("bfloat16", "float8_e4m3fn", "float8_e5m2", "float4_e2m1fn")
 }
@@ -39,33 +40,24 @@ def sample_codes(fmt) -> list[int]:
     return [code ^ sign for code in codes[:20] for sign in (0, fmt.sign_bit)] + codes[20:]
 
 
-def torch_values(codes: list[int], fmt) -> list[float]:
-    """The values that torch reads in these codes."""
+def read(codes: list[int], fmt) -> list[float]:
+    """The values of these codes by others: torch, struct (for tfloat32) and ml_dtypes (for float4_e2m1fn)."""
+    if fmt.name == "tfloat32":  # float32 without its last 13 bits
+        return [struct.unpack("<f", struct.pack("<I", code << 13))[0] for code in codes]
+    if fmt.dtype is None:
+        return np.array(codes, dtype=np.uint8).view(ml_dtypes.float4_e2m1fn).astype(float).tolist()
     wide = torch.tensor([code - (1 << fmt.bits) if fmt.bits >= 32 and code & fmt.sign_bit else code for code in codes])
     return wide.to(INTEGERS[fmt.bits]).view(fmt.dtype).double().tolist()
 
 
-@pytest.mark.parametrize("fmt", IN_TORCH, ids=lambda fmt: fmt.name)
-def test_decode_agrees_with_torch(fmt):
+@EACH
+def test_decode(fmt):
     codes = sample_codes(fmt)
-    for code, expected in zip(codes, torch_values(codes, fmt), strict=True):
+    for code, expected in zip(codes, read(codes, fmt), strict=True):
         assert same(decode(code, fmt).value, expected), f"{code:#x}"
 
 
-def test_decode_float4_agrees_with_ml_dtypes():
-    codes = np.arange(16, dtype=np.uint8)
-    for code, expected in zip(codes.tolist(), codes.view(ml_dtypes.float4_e2m1fn).astype(float), strict=True):
-        assert same(decode(code, "float4_e2m1fn").value, expected)
-
-
-def test_tfloat32_is_float32_without_its_last_13_bits():
-    fmt = FORMATS["tfloat32"]
-    for code in sample_codes(fmt):
-        (expected,) = struct.unpack("<f", struct.pack("<I", code << 13))
-        assert same(decode(code, fmt).value, expected)
-
-
-@pytest.mark.parametrize("fmt", FORMATS.values(), ids=lambda fmt: fmt.name)
+@EACH
 def test_fields_and_kind(fmt):
     for code in sample_codes(fmt)[:: 1 if fmt.bits <= 8 else 97]:
         number = decode(code, fmt)
@@ -79,7 +71,7 @@ def test_fields_and_kind(fmt):
         assert number.kind == kind
 
 
-@pytest.mark.parametrize("fmt", FORMATS.values(), ids=lambda fmt: fmt.name)
+@EACH
 def test_encode_is_the_inverse_of_decode(fmt):
     for code in sample_codes(fmt):
         number = decode(code, fmt)
@@ -109,13 +101,6 @@ def test_encode_rounds_like_ml_dtypes(name):
         values = np.array(awkward(fmt)).astype(np.float32 if fmt.bits < 32 else np.float64)
         expected = values.astype(NUMPY[name]).astype(float)
     for value, want in zip(values.tolist(), expected.tolist(), strict=True):
-        assert same(decode(encode(value, fmt), fmt).value, want), value
-
-
-@pytest.mark.parametrize("fmt", [f for f in IN_TORCH if f.nonfinite == "ieee"], ids=lambda fmt: fmt.name)
-def test_encode_rounds_like_torch(fmt):
-    values = torch.tensor(awkward(fmt), dtype=torch.float64 if fmt.bits >= 32 else torch.float32)
-    for value, want in zip(values.tolist(), values.to(fmt.dtype).double().tolist(), strict=True):
         assert same(decode(encode(value, fmt), fmt).value, want), value
 
 
@@ -152,25 +137,11 @@ def test_the_nan_is_the_quiet_one():
     assert encode(math.nan, "float16") == torch.tensor(math.nan).half().view(torch.int16).item() == 0x7E00
 
 
-def test_all_formats_but_two_are_torch_dtypes():
-    assert {fmt.name: fmt.dtype for fmt in IN_TORCH} == {
-        name: getattr(torch, name) for name in FORMATS if name not in ("tfloat32", "float4_e2m1fn")
-    }
-
-
-def test_saturate_stops_at_the_largest_number():
-    for fmt in FORMATS.values():
-        for value in (math.inf, fmt.max * Fraction(3)) if fmt.bits == 64 else (math.inf, fmt.max * 3):
-            assert decode(encode(value, fmt, saturate=True), fmt).value == fmt.max
-            assert decode(encode(-value, fmt, saturate=True), fmt).value == -fmt.max
-
-
-def test_out_of_range_without_saturation():
-    assert decode(encode(65520, "float16"), "float16").value == math.inf
-    assert decode(encode(65519, "float16"), "float16").value == 65504
-    assert math.isnan(decode(encode(465, "float8_e4m3fn"), "float8_e4m3fn").value)
-    assert decode(encode(464, "float8_e4m3fn"), "float8_e4m3fn").value == 448
-    assert decode(encode(1e9, "float4_e2m1fn"), "float4_e2m1fn").value == 6
+@EACH
+def test_saturate_stops_at_the_largest_number(fmt):
+    for value in (math.inf, 3 * Fraction(fmt.max)):
+        assert encode(value, fmt, saturate=True) == fmt.max_code
+        assert encode(-value, fmt, saturate=True) == fmt.sign_bit | fmt.max_code
 
 
 @pytest.mark.parametrize("fmt", IN_TORCH, ids=lambda fmt: fmt.name)
@@ -192,6 +163,8 @@ def test_neighbours_walk_through_all_values(fmt):
     ends = [-math.inf, math.inf] if fmt.inf_code else [None, None]
     for below, value, above in zip([ends[0], *line], line, [*line[1:], ends[1]], strict=False):
         assert formats.neighbours(value, fmt) == formats.Neighbours(below, value, above)
+    if fmt.inf_code:
+        assert formats.neighbours(math.inf, fmt) == formats.Neighbours(fmt.max, math.inf, None)
 
 
 @pytest.mark.parametrize("name", ["float64", "float32", "float16"])
@@ -206,10 +179,6 @@ def test_neighbours_agree_with_nextafter(name, value):
     assert near.nearest == value
 
 
-def test_neighbours_of_infinity():
-    assert formats.neighbours(math.inf, "float16") == formats.Neighbours(65504.0, math.inf, None)
-
-
 @pytest.mark.parametrize(
     ("code", "name", "text"),
     [
@@ -217,17 +186,12 @@ def test_neighbours_of_infinity():
         (0x8000, "float16", "−0"),
         (0x7C00, "float16", "∞"),
         (0x7E00, "float16", "NaN"),
-        (1, "float16", "2⁻¹⁴ × 0.0009765625 = 5.96046448e-08"),
+        (1, "float16", "2⁻¹⁴ × 0.0009765625 ≈ 5.96046448e-08"),  # digits are left out
         (0xC0A0, "bfloat16", "−2² × 1.25 = −5"),
     ],
 )
 def test_formula(code, name, text):
-    assert formats.formula(code, name).replace("≈", "=") == text
-
-
-def test_formula_says_when_digits_are_left_out():
-    assert "≈" in formats.formula(encode(0.1, "float64"), "float64")
-    assert "≈" not in formats.formula(encode(0.5, "float64"), "float64")
+    assert formats.formula(code, name) == text
 
 
 @pytest.mark.parametrize(
@@ -236,18 +200,14 @@ def test_formula_says_when_digits_are_left_out():
         (lambda: decode(65536, "float16"), ValueError, "code 65536 does not fit float16: 16 bits hold 0 to 65535"),
         (lambda: decode(-1, "float16"), ValueError, "code -1 does not fit"),
         (lambda: decode(1.0, "float16"), TypeError, "a code is an integer, got 1.0; encode("),
-        (lambda: decode(True, "float16"), TypeError, "a code is an integer, got True"),
         (lambda: decode(1, "float17"), ValueError, "no floating-point format 'float17'; there are float64, float32"),
-        (lambda: decode(1, torch.int8), ValueError, "no floating-point format 'int8'"),
         (lambda: decode(1, 16), TypeError, "a format is a name, a torch dtype or a FloatFormat, got 16"),
         (lambda: encode("1", "float16"), TypeError, "encode takes a real number, got '1' (str)"),
-        (lambda: encode(1j, "float16"), TypeError, "encode takes a real number, got 1j"),
         (lambda: encode(torch.tensor(1.0), "float16"), TypeError, "pass t.item()"),
         (lambda: encode(math.nan, "float4_e2m1fn"), ValueError, "float4_e2m1fn has no NaN"),
         (lambda: formats.neighbours(math.nan, "float16"), ValueError, "nan has no neighbours"),
         (lambda: formats.neighbours(1e9, "float8_e4m3fn"), ValueError, "float8_e4m3fn stores it as NaN"),
         (lambda: formats.values("float32"), ValueError, "float32 has 2^32 codes"),
-        (lambda: formats.values(FloatFormat("wide", 8, 8, 127)), ValueError, "wide has 2^17 codes"),
     ],
 )
 def test_bad_input_gets_one_clear_sentence(call, error, message):

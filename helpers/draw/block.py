@@ -12,7 +12,7 @@ from helpers import specs, units
 from helpers.budget import Box, block_costs
 from helpers.draw.drawing import BLACK, BLUE, GREY, INKS, TINTS, VERMILLION, drawn, page
 from helpers.model import Config
-from helpers.roofline import Roofline, intensity
+from helpers.roofline import Roofline
 
 _WIDE, _TOP, _LINE, _MIDDLE = 704, 110, 31, 86  # pixels as shown: the page, the first row, a row, the boxes' centre
 _AREAS = {2: (146, 186), 3: (192, 242), 4: (248, 374), 5: (380, 492), 6: (500, 618), 7: (626, 698)}  # of each lesson
@@ -98,7 +98,7 @@ def _finding(kernels: list[dict], whole: Mapping) -> str:
 
 def _summed(boxes: list[Box], roof: Roofline) -> dict[str, Any]:
     flops, nbytes, kept = (sum(getattr(box, name) for box in boxes) for name in ("flops", "bytes", "kept"))
-    cells = {"bytes": units.si(nbytes, "B"), "FLOP/B": _ratio(intensity(flops, nbytes))}
+    cells = {"bytes": units.si(nbytes, "B"), "FLOP/B": _ratio(flops / nbytes)}
     seconds, kept = roof.seconds(flops, nbytes), units.si(kept, "B") if kept else ""
     cells |= {"time": units.duration(seconds), "kept": kept, "seconds": seconds}
     return cells | {"bound": roof.bound(flops, nbytes), "boxes": boxes}

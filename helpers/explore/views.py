@@ -12,7 +12,7 @@ from helpers import budget, draw, formats, specs
 from helpers.explore.view import View, constant, state
 from helpers.formats import FloatFormat
 from helpers.model import Config
-from helpers.roofline import Roofline, intensity
+from helpers.roofline import Roofline
 
 _MACHINES = [
     {"name": spec.name, "rates": {**spec.vector, **spec.matrix}, "bandwidth": spec.bandwidth, "memory": spec.memory}
@@ -153,7 +153,7 @@ class Roof(View, module="roofline.js"):
 
     def drawing(self) -> draw.Drawing:
         """The roof with its ops."""
-        at = {op: intensity(*self.cost(op)) for op in OPS}
+        at = {op: flops / nbytes for op, (flops, nbytes) in ((op, self.cost(op)) for op in OPS)}
         points = [draw.Point(op, x, self.roof.attainable(x)) for op, x in at.items()]
         return draw.roofline({self.machine: self.roof}, points, f"{self.machine}, {self.dtype}, batch {self.batch}")
 
