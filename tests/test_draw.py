@@ -8,10 +8,60 @@ import sys
 import matplotlib
 import numpy as np
 import pytest
+import torch
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from matplotlib.text import Text
 from PIL import Image
 
-from helpers import draw
+from helpers import draw, formats
+from helpers.roofline import Roofline
+from tests.tools.contrast import contrast
+
+MATRIX = torch.arange(10, 22).view(3, 4)
+H100, CPU = Roofline(989.5e12, 3.35e12), Roofline(180e9, 40e9)
+OPS = [
+    draw.Point(name, x, CPU.attainable(x), CPU.attainable(x) * share)
+    for name, x, share in [
+        ("ReLU", 1 / 8, 0.5), ("GELU, fused", 9 / 8, 0.4), ("GELU, eager", 1 / 9, 0.1), ("softmax", 5 / 8, 0.3),
+        ("layer norm", 6 / 8, 0.4), ("dot", 1 / 4, 0.95), ("matrix-vector", 1 / 2, 0.9), ("matmul 64", 10.7, 0.2),
+        ("matmul 256", 42.7, 0.8), ("matmul 1024", 171, 0.97), ("attention", 176, 0.6), ("MLP step", 107, 0.8),
+    ]
+]  # fmt: skip
+SIZES = [2**k for k in range(6, 13)]
+GALLERY = {
+    "bits": lambda: draw.bits(0x3F80, "bfloat16"),
+    "bits of 64": lambda: draw.bits(formats.encode(0.1, "float64"), "float64"),
+    "layouts": draw.layouts,
+    "number_line": lambda: draw.number_line(["float4_e2m1fn", "float8_e5m2"], 0, 6, "title"),
+    "ranges": lambda: draw.ranges(mark=1e-8),
+    "spacing": lambda: draw.spacing(["bfloat16", "float16"], 2**-28, 2**12, marks=[1e-8, 1000]),
+    "neighbourhood": lambda: draw.neighbourhood(1.0, "bfloat16"),
+    "quantisers": lambda: draw.quantisers({"bfloat16": (16, 0.002), "MXFP4": (4.25, 0.1)}, "title"),
+    "storage": lambda: draw.storage(MATRIX, "title", trace=(2, 1)),
+    "storage of views": lambda: draw.storage({"x": MATRIX, "x[1]": MATRIX[1], "x.t()": MATRIX.t()}, "title"),
+    "storage in rows": lambda: draw.storage(torch.arange(96).view(3, 4, 8), "title"),
+    "merging": lambda: draw.merging({"x": MATRIX, "x.t()": MATRIX.t()}, "title"),
+    "walk": lambda: draw.walk({"rows": torch.zeros(8, 8)}, "title"),
+    "groups": lambda: draw.groups({"(a b)": [0, 0, 1, 1]}, "title", "head"),
+    "images": lambda: draw.images({"grey": torch.eye(4), "colour": torch.ones(6, 4, 3)}, "title", columns=2),
+    "lines": lambda: draw.lines({"a": ([1, 10], [1, 2]), "b": ([1, 10], [3, 4])}, "title", "x", "y", log="xy"),
+    "bars": lambda: draw.bars({"a": 0.4, "b": 6.0}, "title", "MFU", ("limit", 1.0)),
+    "dots": lambda: draw.dots({"a": 1e20, "b": 2e25}, "title", "FLOP", {"line": 1e26}),
+    "stacked_bars": lambda: draw.stacked_bars({"r": {"p": 2, "q": 4}, "s": {"q": 4}}, "title", "bytes", ("all", 8)),
+    "runs": lambda: draw.runs([0.002, 0.001, 0.004, 0.002], "title"),
+    "two_times": lambda: draw.two_times({"a": (1e-9, 2e-6), "b": (3e-6, 2e-6)}, "title"),
+    "predicted_and_measured": lambda: draw.predicted_and_measured({"a": (1e-9, 2e-6), "b": (3e-6, 2e-6)}, "title"),
+    "memory_over_time": lambda: draw.memory_over_time([1e9, 3e9, 2e9], "title", capacity=("card", 4e9)),
+    "memory_and_time": lambda: draw.memory_and_time({"weights": 2e9, "KV cache": 5e9}, 8e9, (1e-3, 5e-2), "title"),
+    "roofline": lambda: draw.roofline({"H100": H100}),
+    "roofline of many": lambda: draw.roofline({"CPU": CPU}, OPS, "many points", height=4.5),
+    "roofline of dtypes": lambda: draw.roofline({f"{10**i}": Roofline(10.0 ** (12 + i), 1e11) for i in range(3)}),
+    "intensity_curves": lambda: draw.intensity_curves(
+        {"a": (SIZES, SIZES)}, {"ridge": 100}, "title", "n", [(100, 100)]
+    ),
+    "bandwidth_sweep": lambda: draw.bandwidth_sweep({2**p: 1e12 / p for p in range(14, 31)}, {"L1": 2**16}, [2**20]),
+}
 
 
 def chart():
@@ -23,8 +73,8 @@ def test_a_drawing_displays_itself_as_a_picture_and_in_words():
     picture = Image.open(io.BytesIO(data["image/png"]))
     assert set(data) == {"image/png", "text/plain"}
     assert data["text/plain"] == repr(chart()) == chart().words
-    assert metadata["image/png"] == {"alt": chart().alt, "width": 704, "height": 330}
-    assert picture.size == (2 * 704, 2 * 330)
+    assert metadata["image/png"] == {"alt": chart().alt, "width": 704, "height": 341}
+    assert picture.size == (2 * 704, 2 * 341)
 
 
 def test_the_words_are_made_from_what_is_drawn():
@@ -34,7 +84,6 @@ def test_the_words_are_made_from_what_is_drawn():
         "y: y / B (log, 0.933 to 4.29)",
         "Line a: (1, 1) (10, 2)",
         "Line b: (1, 3) (10, 4)",
-        "Text: a | b",
     ]
 
 
@@ -76,3 +125,281 @@ def test_a_picture_is_opaque_and_has_few_colours():
     picture = Image.open(io.BytesIO(chart().png()))
     colours = np.unique(np.asarray(picture.convert("RGBA")).reshape(-1, 4), axis=0)
     assert (colours[:, 3] == 255).all() and len(colours) <= 64
+
+
+def texts(drawing):
+    return [text.get_text() for ax in drawing.figure.axes for text in ax.texts]
+
+
+def lines_of(drawing):
+    """The labelled lines of a drawing by their names: x and y."""
+    return {line.get_label(): line.get_xydata().tolist() for ax in drawing.figure.axes for line in ax.lines}
+
+
+@pytest.mark.parametrize("name", GALLERY)
+def test_every_figure_has_a_title_and_words_and_no_text_leaves_the_picture(name):
+    drawing = GALLERY[name]()
+    drawing.png()
+    drawn, (width, height) = drawing.figure.get_tightbbox(), drawing.figure.get_size_inches()
+    assert drawn.x0 > -0.05 and drawn.y0 > -0.05 and drawn.x1 < width + 0.05 and drawn.y1 < height + 0.05
+    assert width <= 6.4 and drawing.alt.startswith(f"{drawing.kind}: ") and 60 < len(drawing.words) < 2200
+
+
+@pytest.mark.parametrize("name", GALLERY)
+def test_no_figure_has_hatches_or_bars_on_a_logarithmic_axis(name):
+    for ax in GALLERY[name]().figure.axes:
+        assert not any(patch.get_hatch() for patch in ax.patches)
+        assert not ax.containers or (ax.get_xscale(), ax.get_yscale()) == ("linear", "linear")
+
+
+@pytest.mark.parametrize("ground", ["white", *draw.GROUNDS])
+def test_text_in_every_ink_can_be_read_on_every_ground(ground):
+    assert min(contrast(ink, ground) for ink in draw.INKS.values()) >= 4.5
+
+
+def test_black_digits_can_be_read_on_every_tint():
+    assert min(contrast("black", tint) for tint in draw.TINTS) >= 4.5
+
+
+def test_words_follow_the_data():
+    first, second = (draw.dots({"a": 1.0, "b": b}, "title", "FLOP") for b in (20.0, 30.0))
+    assert "a 1, b 20 (FLOP)" in first.alt and "a 1, b 30 (FLOP)" in second.alt
+
+
+def test_long_lines_are_thinned_out_in_words():
+    words = draw.lines({"a": (range(101), range(101))}, "t", "x", "y").words
+    assert "Line a: (0, 0) (25, 25) (50, 50) (75, 75) (100, 100) of 101 points" in words
+
+
+def test_names_of_lines_that_end_together_are_moved_apart():
+    drawing = draw.lines({"high": ([1, 9], [1, 5.01]), "low": ([1, 9], [9, 5])}, "title", "x", "y")
+    drawing.figure.canvas.draw()
+    high, low = (next(t for t in drawing.figure.axes[0].texts if t.get_text() == name) for name in ("high", "low"))
+    gap = high.get_window_extent().y0 - low.get_window_extent().y0
+    assert gap * 72 / drawing.figure.dpi >= 10  # points
+
+
+def test_a_mark_on_a_line_carries_its_text():
+    drawing = draw.lines({"sum": ([0, 9], [0, 9])}, "title", "x", "y", marks={"knee": (4, 4)})
+    assert lines_of(drawing)["knee"] == [[4, 4]] and "knee" in texts(drawing)
+
+
+@pytest.mark.parametrize("fmt", ["float4_e2m1fn", "bfloat16", "float32", "float64"])
+def test_bits_show_each_digit_and_the_place_values(fmt):
+    fmt = formats.find(fmt)
+    code = formats.encode(1.5, fmt)
+    shown = texts(draw.bits(code, fmt))
+    digits = [text for text, artist in zip(shown, draw.bits(code, fmt).figure.axes[0].texts, strict=True)
+              if artist.get_fontfamily() == ["DejaVu Sans Mono"]]  # fmt: skip
+    assert "".join(digits) == f"{code:0{fmt.bits}b}"
+    assert {"1", "1/2"} <= set(shown) if fmt.bits <= 16 else {"2⁰", "2⁻¹"} <= set(shown)
+
+
+def test_bits_say_what_the_fields_stand_for():
+    drawing = draw.bits(0b0_10000000_1001001, "bfloat16")
+    assert {"exponent 128\n128 − 127 = 1", "fraction 73\n1 + 73/128"} <= set(texts(drawing))
+    assert "fraction 1\n0 + 1/1024" in texts(draw.bits(1, "float16"))  # subnormal: no hidden 1
+    assert "0 10000000 1001001" in drawing.alt
+
+
+def test_layouts_have_a_bar_per_field():
+    sizes = [
+        [bar.get_width() for bar in bars] for bars in draw.layouts(["float16", "bfloat16"]).figure.axes[0].containers
+    ]
+    assert sizes == [[1, 1], [5, 8], [10, 7]]
+
+
+def test_a_number_is_looked_up_in_the_range_of_each_format():
+    finding = draw.ranges(["float32", "float16", "bfloat16"], mark=1e-8).finding
+    assert finding == "1e-8 is normal in float32, bfloat16. 1e-8 is lost in float16."
+    assert draw.ranges(["float16"], mark=1e-7).finding == "1e-7 is subnormal in float16."
+    assert draw.ranges(["float16"], mark=1e5).finding == "1e5 is lost in float16."
+
+
+def test_spacing_draws_the_gap_of_the_format():
+    drawn = lines_of(draw.spacing(["bfloat16", "float16"], 2**-16, 2**12))
+    for name in ("bfloat16", "float16"):
+        for value, gap in drawn[name]:
+            near = formats.neighbours(value, name)
+            assert gap == near.above - near.nearest
+
+
+def test_spacing_marks_the_gap_at_a_number():
+    assert {"1000", "0.5", "4"} <= set(texts(draw.spacing(["float16", "bfloat16"], 1, 2**12, marks=[1000])))
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0, 65504.0])
+def test_a_neighbourhood_has_three_numbers(value):
+    near = formats.neighbours(value, "float16")
+    assert texts(draw.neighbourhood(value, "float16"))[:3] == [
+        f"{x:.9g}" for x in (near.below, near.nearest, near.above)
+    ]
+
+
+def test_quantisers_stand_at_their_bits_and_error():
+    drawing = draw.quantisers({"int8": (8, 0.01), "MXFP4": (4.25, 0.1)}, "title")
+    assert [[8, 0.01]] in lines_of(drawing).values() and [[4.25, 0.1]] in lines_of(drawing).values()
+    assert drawing.finding == "int8 errs by 0.01 at 8 bits, MXFP4 errs by 0.1 at 4.25 bits."
+
+
+def test_a_storage_has_a_cell_for_each_element_in_strip_grid_and_lane():
+    cells = [patch for patch in draw.storage(torch.arange(4).expand(3, 4), "t").figure.axes[0].patches
+             if isinstance(patch, Rectangle)]  # fmt: skip
+    assert len(cells) == 4 + 12 + 4  # twelve elements share four cells
+
+
+def test_a_storage_says_which_cells_are_touched_in_order():
+    words = draw.storage({"x": MATRIX, "y": MATRIX[1:].t()}, "title").words
+    assert words.endswith("x in order: 0 1 2 3 4 5 6 7 8 9 10 11; y in order: 4 8 5 9 6 10 7 11")
+
+
+def test_one_element_is_traced_from_the_grid_to_the_strip():
+    assert draw.storage(MATRIX, "title", trace=(2, 1)).finding == "Element [2, 1] lies at offset 0 + 2 × 4 + 1 × 1 = 9."
+
+
+def test_merging_follows_the_rule_of_view():
+    finding = draw.merging({"x": MATRIX, "x.t()": MATRIX.t()}, "title").finding
+    assert "x: merges into (12,), stride 1, 4 = 4 × 1" in finding and "x.t(): does not merge, 1 ≠ 3 × 4" in finding
+    MATRIX.view(12)
+    with pytest.raises(RuntimeError):
+        MATRIX.t().view(12)
+
+
+def test_a_walk_counts_its_cache_lines():
+    x = torch.zeros(16, 16)  # a row is a line of 64 bytes
+    finding = draw.walk({"rows": x, "columns": x.t()}, "title").finding
+    assert finding == "rows: 16 steps touch 1 line; columns: 16 steps touch 16 lines, of 64 bytes each."
+
+
+def test_groups_have_a_cell_per_position():
+    assert texts(draw.groups({"(a b)": [0, 0, 1, 1], "(b a)": [0, 1, 0, 1]}, "title", "head")) == list("00110101")
+
+
+def test_images_show_their_pixels_and_say_so():
+    picture = torch.zeros(4, 6)
+    picture[:2, 3:] = 1  # the quarter in the upper right
+    drawing = draw.images({"h w": picture}, "A finding")
+    assert drawing.figure.axes[0].images[0].get_array().tolist() == picture.tolist()
+    assert "Picture h w: 4 × 6, mean of each quarter 0 1 0 0" in drawing.words
+
+
+def test_a_bar_far_beyond_the_limit_is_cut_off_and_keeps_its_number():
+    drawing = draw.bars({"a": 0.4, "b": 6.0}, "title", "MFU", ("limit", 1.0))
+    assert drawing.figure.axes[0].get_xlim()[1] < 1.5 and {"0.4", "6 ▸"} <= set(texts(drawing))
+
+
+def test_stacked_bars_number_each_part_and_the_total():
+    drawing = draw.stacked_bars({"r": {"p": 2, "q": 4, "tiny": 0.01}}, "title", "bytes")
+    assert {"2", "4", "0.01", "6.01"} <= set(texts(drawing))
+
+
+def test_two_times_say_which_takes_longer():
+    drawing = draw.two_times({"a": (1e-9, 2e-6), "b": (3e-6, 2e-6)}, "title")
+    assert drawing.finding == "The arithmetic takes longer for b. The memory takes longer for a."
+    assert "2000×" in texts(drawing) and lines_of(drawing)["memory"] == [[2e-6, 0], [2e-6, 1]]
+
+
+def test_a_prediction_is_open_and_a_measurement_filled():
+    drawing = draw.predicted_and_measured({"a": (1e-3, 2e-3)}, "title")
+    faces = {line.get_label(): line.get_markerfacecolor() for line in drawing.figure.axes[0].lines}
+    assert faces["predicted"] == "white" and faces["measured"] == draw.BLACK
+    assert drawing.finding == "Measured / predicted: a 2."
+
+
+def test_memory_over_time_marks_its_peak():
+    drawing = draw.memory_over_time([1e9, 5e9, 2e9], "title", capacity=("card", 4e9), phases={"forward": 0, "back": 2})
+    assert drawing.finding == "The peak 5 GB comes at event 1 of 3, in forward; does not fit into card."
+    assert lines_of(drawing)["peak"] == [[1, 5e9]]
+
+
+@pytest.mark.parametrize(("terms", "verdict"), [({"weights": 8e9}, "fits"), ({"weights": 8e9, "a": 1}, "does not fit")])
+def test_memory_and_time_say_what_fits_and_what_bounds(terms, verdict):
+    assert draw.memory_and_time(terms, 8e9, (1e-3, 5e-2), "title").finding.endswith(
+        f"8 GB of 8 GB: {verdict}. The memory bounds the step."
+    )
+
+
+def test_runs_far_above_the_rest_are_counted():
+    drawing = draw.runs([1e-3, 1.1e-3, 1.05e-3, 1e-3, 9e-3], "title")
+    assert drawing.finding.startswith("Median 1.05 ms") and "1 of 5 runs took more than" in drawing.finding
+
+
+def test_a_roof_has_a_slope_to_the_ridge_and_a_flat_part():
+    drawn = lines_of(draw.roofline({"H100": H100}))
+    (x0, y0), (x1, y1) = drawn["H100, memory roof"]
+    assert y0 / x0 == pytest.approx(3.35e12) and (x1, y1) == pytest.approx((H100.ridge, 989.5e12))
+    assert {y for _, y in drawn["H100, peak"]} == {989.5e12}
+
+
+def test_the_ridge_is_marked_with_its_value():
+    assert {"ridge 295", "memory-bound", "compute-bound"} <= set(texts(draw.roofline({"H100": H100})))
+
+
+def test_more_bandwidth_makes_three_regions():
+    roofs = {"40 GB": Roofline(312e12, 1.555e12), "80 GB": Roofline(312e12, 2.039e12)}
+    drawing = draw.roofline(roofs, [draw.Point("matmul", 170, 2.65e14)], intensities=(50, 1000))
+    assert drawing.finding == "Ridges at 153, 201 FLOP/byte. In between: matmul."
+
+
+@pytest.mark.parametrize(("intensity", "region"), [(4.4, "Memory-bound"), (4.5, "Compute-bound")])
+def test_an_op_is_bound_as_the_roofline_says(intensity, region):
+    drawing = draw.roofline({"CPU": CPU}, [draw.Point("op", intensity, 20e9, 10e9)])
+    assert region.lower().startswith(CPU.bound(intensity, 1))
+    assert drawing.finding.endswith(f"{region}: op at 50% of the prediction.")
+
+
+def test_a_move_is_an_arrow_between_two_points():
+    points = [draw.Point("eager", 0.1, measured=1e9), draw.Point("fused", 1, measured=2e10)]
+    (ax,) = draw.roofline({"CPU": CPU}, points, moves=[("eager", "fused")]).figure.axes
+    assert ((0.1, 1e9), (1, 2e10)) in [(text.xyann, text.xy) for text in ax.texts if text.arrow_patch]
+
+
+def test_labels_of_many_ops_lie_neither_on_each_other_nor_on_a_point():
+    (ax,) = (figure := GALLERY["roofline of many"]().figure).axes
+    figure.canvas.draw()
+    boxes = {t.get_text(): Text.get_window_extent(t) for t in ax.texts if t.get_text() in {op.label for op in OPS}}
+    assert len(boxes) == len(OPS)
+    for name, box in boxes.items():
+        for other in set(boxes) - {name}:
+            assert not box.padded(-2).overlaps(boxes[other].padded(-2)), (name, other)
+
+
+def test_intensity_curves_mark_their_crossings():
+    drawing = draw.intensity_curves({"a": ([1, 1000], [1, 1000])}, {"ridge": 100}, "title", "n", [(100, 100)])
+    assert drawing.finding == "A ridge is crossed at n = 100 (intensity 100)." and "100" in texts(drawing)
+
+
+def test_disturbed_points_stand_aside_and_are_told():
+    drawing = draw.bandwidth_sweep({2**14: 3e11, 2**20: 1e9, 2**24: 1e11}, {"L1": 2**16}, disturbed=[2**20])
+    drawn = lines_of(drawing)
+    assert [2**20, 1e9] not in drawn["measured"] and drawn["disturbed"] == [[2**20, 1e9]]
+    assert drawing.finding.endswith("1 of 3 points are disturbed: 1 MiB.")
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: draw.roofline({}), "at least one roof"),
+        (lambda: draw.roofline({"CPU": CPU}, moves=[("a", "b")]), "there is no point a, b"),
+        (lambda: draw.storage(torch.zeros(97), "t"), "1 to 96 cells and at most 6 tensors, got 97 and 1"),
+        (lambda: draw.storage(torch.zeros(2, 2, 2, 2), "t"), "at most 3 dimensions"),
+        (lambda: draw.storage({"x": MATRIX, "y": MATRIX.clone()}, "t"), "y has another storage"),
+        (lambda: draw.storage({"x": MATRIX}, "t", trace=(0, 0)), "a trace follows one element of one tensor"),
+        (lambda: draw.merging({"x": MATRIX[0]}, "t"), "at least 2 × 2"),
+        (lambda: draw.walk({"x": torch.zeros(1000, 16).t()}, "t", steps=500), "on 24 lines"),
+        (lambda: draw.images({"x": torch.zeros(2, 4, 4)}, "t"), "height, width, 3"),
+        (lambda: draw.lines({"a": ([1], [])}, "t", "x", "y"), "a has 1 x and 0 y"),
+        (lambda: draw.bars({"a": -1.0}, "t", "x"), "sizes of 0 or more"),
+        (lambda: draw.dots({"a": 0.0}, "t", "x"), "only values above 0"),
+        (lambda: draw.two_times({"a": (0.0, 1.0)}, "t"), "only times above 0"),
+        (lambda: draw.stacked_bars({"a": dict.fromkeys("pqrstuv", 1)}, "t", "x"), "at most 6 parts"),
+        (lambda: draw.memory_over_time([1], "t"), "at least two events"),
+        (lambda: draw.quantisers({"a": (8, 0)}, "t"), "both above 0"),
+        (lambda: draw.ranges(mark=-1.0), "is not on it"),
+        (lambda: draw.runs([], "t"), "no run to draw"),
+        (lambda: draw.bandwidth_sweep({1024: 1e9}, {}, disturbed=[1024]), "disturbed are some of the 1 working sets"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_drawn_is_refused_in_a_sentence(call, words):
+    with pytest.raises(ValueError, match=words):
+        call()

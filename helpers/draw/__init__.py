@@ -3,25 +3,41 @@
 What a function returns is a `Drawing`, whose words are made from what is drawn. Each line names a file of this folder:
 
 - drawing: Drawing, show (for your own matplotlib figure), figure, and the colours
-- floats: bits, fields, layouts, number_line, ranges, spacing, neighbourhood
-- pictures: groups, images
-- strips: storage, offsets
-- charts: lines, bars, stacked_bars, runs
-- intensities: two_times, intensity_curves
-- roofs: roofline, Point, memory_steps
-- budgets: budget
+- formats: bits, layouts, ranges, spacing, number_line, neighbourhood, quantisers
+- storage: storage, merging, walk, groups, images
+- charts: lines, bars, dots, stacked_bars, runs, two_times, predicted_and_measured, memory_over_time, memory_and_time
+- roofline: roofline, Point, intensity_curves, bandwidth_sweep
 - block: block, the block card
 - attention: attention_shapes, einsum_box
-- cells, labels: parts of strips and roofs
 """
 
 from helpers.draw.attention import attention_shapes, einsum_box
 from helpers.draw.block import block
-from helpers.draw.budgets import budget
-from helpers.draw.charts import bars, lines, runs, stacked_bars
-from helpers.draw.drawing import BLACK, BLUE, GREEN, INKS, PURPLE, TINTS, VERMILLION, Drawing, figure, show
-from helpers.draw.floats import FIELDS, bits, fields, layouts, neighbourhood, number_line, ranges, spacing
-from helpers.draw.intensities import intensity_curves, two_times
-from helpers.draw.pictures import groups, images
-from helpers.draw.roofs import Point, memory_steps, roofline
-from helpers.draw.strips import MOST_CELLS, offsets, storage
+from helpers.draw.charts import (
+    bars,
+    dots,
+    lines,
+    memory_and_time,
+    memory_over_time,
+    predicted_and_measured,
+    runs,
+    stacked_bars,
+    two_times,
+)
+from helpers.draw.drawing import (
+    BLACK,
+    BLUE,
+    GREEN,
+    GREY,
+    GROUNDS,
+    INKS,
+    PURPLE,
+    TINTS,
+    VERMILLION,
+    Drawing,
+    figure,
+    show,
+)
+from helpers.draw.formats import bits, layouts, neighbourhood, number_line, quantisers, ranges, spacing
+from helpers.draw.roofline import Point, bandwidth_sweep, intensity_curves, roofline
+from helpers.draw.storage import groups, images, merging, storage, walk

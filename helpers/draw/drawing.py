@@ -31,11 +31,14 @@ SHARPNESS = 2  # stored pixels per pixel shown
 LONGEST_ALT = 200  # characters
 BLUE, VERMILLION, GREEN, PURPLE, BLACK = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000"
 GREY = "#666666"
-TINTS = ("#BBDDF2", "#F6C9A8", "#BDE8D8", "#EBCBDD", "#DDDDDD")  # of the five colours, for black digits on top
+GROUNDS = ("#E3F0F9", "#E0F3EC", "#FCE9DD", "#E8E8E8")  # regions: memory-bound, in between, compute-bound, out of reach
+TINTS = ("#BBDDF2", "#F6C9A8", "#BDE8D8", "#EBCBDD", "#DDDDDD", "#F3E9A8")  # for black digits on top
 # Words in a colour are darker than its lines and marks: thin strokes need more contrast with white.
 INKS = {BLUE: "#00639C", VERMILLION: "#A84600", GREEN: "#006B4F", PURPLE: "#8F3D6C", BLACK: BLACK, GREY: "#595959"}
-MARKERS = "os^Dv"
-HATCHES = ("", "///", "...", "\\\\\\", "xxx")
+LOOKS = (  # of the lines of a chart: colour, marker, dashes
+    (BLUE, "o", "-"), (VERMILLION, "s", (0, (5, 2))), (GREEN, "^", (0, (1.5, 1.2))),
+    (PURPLE, "D", (0, (5, 1.5, 1, 1.5))), (BLACK, "v", (0, (8, 2, 2, 2))),
+)  # fmt: skip
 PLATE = {"boxstyle": "square,pad=0.12", "facecolor": "white", "linewidth": 0}  # behind a text that lies on a line
 
 
@@ -150,27 +153,23 @@ def note(ax: Axes, text: str, at: tuple[float, float], shift: tuple[float, float
     return ax.annotate(text, at, xytext=shift, textcoords="offset points", **{"va": "center"} | style)
 
 
-def wiped(fig: Figure) -> Figure:
-    """The figure with nothing on its axes. They and their ticks stay, which take a quarter of the time to draw."""
-    for group in (*fig.legends, *(bars for ax in fig.axes for bars in ax.containers)):
-        group.remove()
-    for ax in fig.axes:
-        for artist in (*ax.lines, *ax.patches, *ax.collections, *ax.texts):
-            artist.remove()
-    return fig
-
-
-def apart(places: dict[str, float], gap: float) -> dict[str, float]:
-    """The same places, moved up where two are closer than the gap."""
-    moved: dict[str, float] = {}
-    for name, place in sorted(places.items(), key=lambda item: item[1]):
-        moved[name] = max(place, max(moved.values(), default=-math.inf) + gap)
-    return moved
+def past_ends(ax: Axes, gap: float = 11) -> None:
+    """Write the name of each line beside its right end, moved up where two would be closer than the gap, in points."""
+    ax.autoscale_view()  # which waits until the limits are asked for
+    lines = [line for line in ax.lines if _named(line)]
+    lines.sort(key=lambda line: ax.transData.transform(line.get_xydata()[-1])[1])
+    height = -math.inf
+    for line in lines:
+        own = ax.transData.transform(line.get_xydata()[-1])[1] * 72 / ax.figure.dpi
+        height = max(own, height + gap)
+        shift = (7, height - own)
+        note(ax, line.get_label(), tuple(line.get_xydata()[-1]), shift, color=INKS[line.get_color()], label="_end",
+             annotation_clip=False)  # fmt: skip
 
 
 def number(value: float) -> str:
-    """A number in words and labels: three digits."""
-    return f"{value:.3g}"
+    """A number in words and labels: three digits, and no power of ten up to a million."""
+    return f"{value:.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.3g}"
 
 
 def _png(fig: Figure, description: str = "") -> bytes:

@@ -240,7 +240,9 @@ class Plan(View, module="budget.js"):
     def drawing(self) -> draw.Drawing:
         """The memory against the device, and the two times."""
         title = f"{self.model} on {self.machine}, {self.task}"
-        return draw.budget(self.step.memory, specs.find(self.machine).memory, self.step.times(self.roof), title)
+        return draw.memory_and_time(
+            self.step.memory, specs.find(self.machine).memory, self.step.times(self.roof), title
+        )
 
 
 def transformer_budget(model: str = "Llama 3 8B", machine: str = "NVIDIA H100 SXM5", task: str = "training") -> Plan:

@@ -1,15 +1,17 @@
-"""Contrast between two colours, as WCAG 2 defines it: 4.5 for text and 3 for the rest is enough."""
+"""Contrast between two colours, as WCAG 2 defines it: text needs at least 4.5, lines and marks at least 3."""
 
 import numpy as np
+from matplotlib.colors import to_rgb
 
 
-def luminance(colour: np.ndarray) -> np.ndarray:
-    """The relative luminance of colours whose last axis is red, green, blue from 0 to 1."""
-    linear = np.where(colour <= 0.04045, colour / 12.92, ((colour + 0.055) / 1.055) ** 2.4)
-    return linear @ np.array([0.2126, 0.7152, 0.0722])
+def luminance(colour: str) -> float:
+    """The relative luminance of a colour, from 0 to 1."""
+    parts = np.asarray(to_rgb(colour))
+    linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+    return float(linear @ np.array([0.2126, 0.7152, 0.0722]))
 
 
-def contrast(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """The ratio from 1 to 21 of colours to others; broadcasts."""
-    lights = np.stack(np.broadcast_arrays(luminance(np.asarray(first)), luminance(np.asarray(second))))
-    return (lights.max(0) + 0.05) / (lights.min(0) + 0.05)
+def contrast(first: str, second: str) -> float:
+    """The ratio of two colours, such as "#0072B2" and "white", from 1 to 21."""
+    low, high = sorted((luminance(first), luminance(second)))
+    return (high + 0.05) / (low + 0.05)
