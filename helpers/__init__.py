@@ -6,13 +6,11 @@
 - formats: floating-point formats as values; decode, encode, neighbours
 - storage: where elements are; layout, offset_of, same_storage, touched_bytes, plan_view
 - flops: the rules for the FLOPs of one op
-- timing: measure(function), a time with its spread
-- workloads: the ops that are put under a roof, with their costs by formula
+- timing: measure(function), a time with its spread, and whether it was disturbed
 - model: the block and the GPT of the course in named dimensions, and published configurations
-- records: recorded machines, runs that were made elsewhere by `python -m helpers.machine`
 - exercises: the cases, the oracle, the usual mistakes and the hint of every exercise
 - counting: count(fn, *args) -> Cost: FLOPs and bytes, op by op
-- machine: this device, and the best that it can do: peak(dtype), bandwidth(nbytes), record()
+- machine: this device and the best that it can do: peak(dtype), bandwidth(nbytes), runs(ops), record(); load(file)
 - budget: what a model costs: a block box by box; bytes by term, FLOPs and least time of training and decoding
 - draw: every figure of the course; each displays itself, as a picture and in words
 - explore: the interactive views

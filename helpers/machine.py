@@ -1,35 +1,36 @@
-"""This machine: what its device is called, and the best that it can do, measured.
+"""This machine: what its device is called, and the best that it can do, measured; and machines measured elsewhere.
 
 `python -m helpers.machine --out FILE` writes down a whole run, for others to compare with.
 """
 
 import argparse
 import datetime
-import itertools
+import json
 import math
 import os
 import platform
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+import re
+import tomllib
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from time import perf_counter
+from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils import benchmark
+from torch.nn import functional as F
 
-from helpers import records, specs, timing, units
-from helpers.records import Record
-from helpers.specs import Spec
+from helpers import timing, units
+from helpers.roofline import Roofline
 from helpers.timing import Timing
-from helpers.workloads import Workload, workloads
+
+Device = str | torch.device | None  # None: the device that the course uses here
 
 # Square matmuls; the largest that memory and time allow is tried last. Halves of powers of two fit some caches better.
 SIZES = (256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384)
-_FINALISTS = 3
-# What a container may take; the system's own number knows nothing of it.
-_CGROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
 def device() -> str:
@@ -37,56 +38,61 @@ def device() -> str:
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
-def name(where: str | torch.device | None = None) -> str:
+def name(where: Device = None) -> str:
     """What the device is called: the driver's name of a GPU, the model name of a CPU."""
     where = torch.device(where or device())
     if where.type == "cuda":
         return torch.cuda.get_device_name(where)
-    info = Path("/proc/cpuinfo")
-    if where.type == "cpu" and info.exists():
-        for line in info.read_text(encoding="utf-8", errors="replace").splitlines():
-            if line.lower().startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine() or where.type
+    told = re.search(r"model name\s*:\s*(.*\S)", _read("/proc/cpuinfo")) if where.type == "cpu" else None
+    return told[1] if told else platform.processor() or platform.machine() or where.type
 
 
-def spec(where: str | torch.device | None = None) -> Spec | None:
-    """The row of this device in the spec table, or None: then all that is known about it is what you measure."""
-    return specs.find(name(where))
-
-
-def free_memory(where: str | torch.device | None = None) -> int:
+def free_memory(where: Device = None) -> int:
     """The bytes that are free on the device now, as far as a hub or a container lets this process have them."""
     where = torch.device(where or device())
     if where.type == "cuda":
         return torch.cuda.mem_get_info(where)[0]
-    info = Path("/proc/meminfo")
-    if info.exists():
-        for line in info.read_text(encoding="ascii").splitlines():
-            if line.startswith("MemAvailable:"):
-                return min(int(line.split()[1]) * 1024, _left())
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 4
-    except (AttributeError, OSError, ValueError):
+    told = re.search(r"MemAvailable:\s*(\d+) kB", _read("/proc/meminfo"))
+    if not told:
         return 2**30  # nothing to ask: a gibibyte is there nearly everywhere
+    held = int(_read("/proc/self/statm").split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    # What JupyterHub and Binder set, and what a container may take; without a limit that says "max".
+    files = "/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"
+    limits = [limit for limit in (os.environ.get("MEM_LIMIT", ""), *map(_read, files)) if limit.strip().isdigit()]
+    return max(0, min([int(told[1]) * 1024, *(int(limit) - held for limit in limits)]))
 
 
-def _left() -> int:
-    """What a limit leaves to this Linux process: MEM_LIMIT, which JupyterHub and Binder set, or its container's."""
-    texts = [os.environ.get("MEM_LIMIT", ""), *(Path(file).read_text() for file in _CGROUPS if Path(file).exists())]
-    limits = [int(text) for text in texts if text.strip().isdigit()]  # a cgroup without a limit says "max"
-    if not limits:
-        return 2**63
-    held = int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    return max(0, min(limits) - held)
+def caches(where: Device = None) -> dict[str, int]:
+    """The bytes of the caches that one core sees, or a GPU, by name ("L1"); empty where the system does not tell."""
+    where = torch.device(where or device())
+    if where.type == "cuda":
+        size = getattr(torch.cuda.get_device_properties(where), "L2_cache_size", 0)
+        return {"L2": size} if size else {}
+    found: dict[str, int] = {}
+    for index in range(9):
+        kind, level, size = (_read(f"/sys/devices/system/cpu/cpu0/cache/index{index}/{key}").strip()
+                             for key in ("type", "level", "size"))  # fmt: skip
+        if kind in ("Data", "Unified") and size.endswith("K"):
+            found[f"L{level}"] = int(size[:-1]) * 1024
+    return found
+
+
+def _read(path: str) -> str:
+    """What Linux tells in a file; nothing where there is none."""
+    try:
+        return Path(path).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+# --- the best of this device ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Peak:
-    """The best matmul rate that was found, and everything that was run to find it.
+    """The best matmul rate that was found, by the fastest sample: disturbances only ever add time.
 
-    flop_per_s: by the fastest sample, since disturbances only ever add time. size: of the n × n matrices. tried: each
-    size with its timing, in the order in which they ran; the best few run a second time, longer.
+    size: of the n × n matrices. tried: each size with its timing, as they ran; the best few run again, longer.
     """
 
     flop_per_s: float
@@ -96,18 +102,49 @@ class Peak:
     timing: Timing
     tried: tuple[tuple[int, Timing], ...]
 
+    disturbed = property(lambda self: self.timing.disturbed, doc="Whether no quiet sample supports it.")
+
     def __repr__(self) -> str:
         rate = units.si(self.flop_per_s, "FLOP/s")
         return f"{rate} in {self.dtype} on {self.device}, {self.size} × {self.size} matmul: {self.timing}"
 
 
+@dataclass(frozen=True)
+class Bandwidth:
+    """The best byte/s in a working set of `nbytes`, by the fastest sample of a "read" (a sum), a "copy" or an "add"."""
+
+    byte_per_s: float
+    nbytes: int
+    kernel: str
+    device: str
+    timing: Timing
+
+    disturbed = property(lambda self: self.timing.disturbed, doc="Whether no quiet sample supports it.")
+
+    def __repr__(self) -> str:
+        rate, size = units.si(self.byte_per_s, "B/s"), units.iec(self.nbytes)
+        return f"{rate} in {size} on {self.device}, {self.kernel}: {self.timing}"
+
+
+@dataclass(frozen=True)
+class Roof(Roofline):
+    """Measured ceilings: what follows from them, a ridge or a critical batch, is disturbed where one of the two is."""
+
+    disturbed: bool = False
+
+
+def roof(peak: Peak, bandwidth: Bandwidth) -> Roof:
+    """The measured ceilings as a machine."""
+    return Roof(peak.flop_per_s, bandwidth.byte_per_s, peak.disturbed or bandwidth.disturbed)
+
+
 def peak(
     dtype: str | torch.dtype = torch.float32,
-    where: str | torch.device | None = None,
+    where: Device = None,
     *,
     seconds: float = 3.0,
     sizes: tuple[int, ...] = SIZES,
-    now: Callable[[], float] = time.perf_counter,
+    threads: int | None = None,
 ) -> Peak:
     """The best FLOP/s of a matmul of this dtype on this device, found in about that many seconds.
 
@@ -115,94 +152,70 @@ def peak(
     >>> found.flop_per_s > 0 and found.size in (64, 128)
     True
 
-    Square matrices of growing size with random numbers (zeros would be kinder than real data), the result written into
-    memory that has been touched before; then the three best sizes once more, for longer. Sizes stop where half of the
-    free memory or half of the time would not do. "tfloat32" stands for float32 with the matrix unit's shortcut, which
-    "float32" never takes.
+    Square matrices of growing size with random numbers (zeros would be kinder than real data); then the three best
+    sizes once more, for longer. Sizes stop where half of the free memory or half of the time would not do. "tfloat32"
+    stands for float32 with the matrix unit's shortcut, which "float32" never takes. Without `threads`, all that torch
+    has; if one alone is faster, others have the cores, and the result is one core's, disturbed.
     Raises ValueError for a dtype that is not a float, or that this device cannot multiply.
     """
-    where = torch.device(where or device())
+    where, threads = torch.device(where or device()), threads or torch.get_num_threads()
     label = str(dtype).removeprefix("torch.")
     real = torch.float32 if label == "tfloat32" else getattr(torch, label, None)
     if not isinstance(real, torch.dtype) or not real.is_floating_point or (label == "tfloat32" and where.type == "cpu"):
         raise ValueError(f"no matmul peak for {label} on {where.type}: give a floating-point dtype such as bfloat16")
-    start, tried = now(), []
-    with _float32_as(label):
-        for size in sizes:
-            guess = 2 * size**3 / max(map(_rate, tried)) if tried else 0.0  # seconds for one call
-            # A size takes a warm-up and a run or two. Half of the time is for the finals.
-            if tried and (now() + 3 * guess > start + seconds / 2 or _needs(size, real) > free_memory(where) / 2):
-                break
-            tried.append((size, _time(size, label, real, where, seconds / 40)))
-        finals = sorted(tried, key=_rate, reverse=True)[:_FINALISTS]
-        for waiting, (size, _) in zip(range(len(finals), 0, -1), finals, strict=True):
-            share = max((start + seconds - now()) / waiting, seconds / 40)
-            tried.append((size, _time(size, label, real, where, share)))
-    size, found = max(tried, key=_rate)
-    return Peak(_rate((size, found)), label, name(where), size, found, tuple(tried))
-
-
-def _needs(size: int, dtype: torch.dtype) -> int:
-    return 3 * size**2 * max(dtype.itemsize, 4)  # byte; random numbers are made in float32
-
-
-def _rate(run: tuple[int, Timing]) -> float:
-    size, found = run
-    return found.fastest.rate(2 * size**3)
-
-
-def _time(size: int, label: str, dtype: torch.dtype, where: torch.device, seconds: float) -> Timing:
-    try:
-        return timing.measure(_matmul(size, dtype, where), seconds=seconds)
-    except (RuntimeError, NotImplementedError) as error:
-        reason = str(error).splitlines()[0]
-        raise ValueError(f"{name(where)} cannot multiply {label} matrices of {size} × {size}: {reason}") from error
-
-
-def _matmul(size: int, dtype: torch.dtype, where: torch.device) -> Callable[[], object]:
-    a, b = (torch.randn(size, size, device=where).to(dtype) for _ in range(2))
-    if dtype.itemsize == 1:  # float8 is multiplied with scales, and wants the second matrix by columns
-        one = torch.ones((), device=where)
-        return lambda: torch._scaled_mm(a, b.t(), one, one, out_dtype=torch.bfloat16)
-    out = torch.zeros(size, size, device=where, dtype=dtype)
-    return lambda: torch.mm(a, b, out=out)
-
-
-@contextmanager
-def _float32_as(label: str) -> Iterator[None]:
-    """Float32 matmuls in full, or on the matrix unit as tfloat32; afterwards as before."""
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("high" if label == "tfloat32" else "highest")
     try:
-        yield
+        size, tried = _search(real, where, seconds, sizes, threads)
     finally:
         torch.set_float32_matmul_precision(before)
+    found = timing.fastest([run for other, run in tried if other == size])
+    if found.disturbed and threads > 1 and where.type == "cpu":
+        tried.append((min(size, 512), _matmul_time(min(size, 512), real, where, seconds / 10, 1)))
+        if _rate(tried[-1]) > _rate((size, found)):
+            size, found = tried[-1][0], replace(tried[-1][1], disturbed=True)
+    return Peak(_rate((size, found)), label, name(where), size, found, tuple(tried))
 
 
-# --- memory --------------------------------------------------------------------------------------------------------
+def _search(
+    dtype: torch.dtype, where: torch.device, seconds: float, sizes: tuple[int, ...], threads: int
+) -> tuple[int, list[tuple[int, Timing]]]:
+    end, tried = perf_counter() + seconds, []
+    for size in sizes:
+        guess = 2 * size**3 / max(map(_rate, tried)) if tried else 0.0  # seconds for one call
+        memory = 3 * size**2 * max(dtype.itemsize, 4)  # bytes; random numbers are made in float32
+        # A size takes a warm-up and a few runs. Half of the time is for the finals.
+        if tried and (perf_counter() + 3 * guess > end - seconds / 2 or memory > free_memory(where) / 2):
+            break
+        tried.append((size, _matmul_time(size, dtype, where, seconds / 40, threads)))
+    best = [size for size, _ in sorted(tried, key=_rate, reverse=True)[:3]]
+    for waiting, size in zip((3, 2, 1)[-len(best) :], best, strict=True):
+        share = max((end - perf_counter()) / waiting, seconds / 40)
+        tried.append((size, _matmul_time(size, dtype, where, share, threads)))
+    return max(tried, key=_rate)[0], tried
 
 
-@dataclass(frozen=True)
-class Bandwidth:
-    """The best byte/s that was found in a working set of `nbytes`, and everything that was run to find it.
-
-    byte_per_s: by the fastest sample. kernel: "read" (a sum), "copy" or "add"; a byte read counts once and a byte
-    written once. tried: each kernel with the bytes that a call moves and its timing.
-    """
-
-    byte_per_s: float
-    nbytes: int
-    kernel: str
-    device: str
-    timing: Timing
-    tried: tuple[tuple[str, int, Timing], ...]
-
-    def __repr__(self) -> str:
-        rate, size = units.si(self.byte_per_s, "B/s"), units.iec(self.nbytes)
-        return f"{rate} in {size} on {self.device}, {self.kernel}: {self.timing}"
+def _rate(run: tuple[int, Timing]) -> float:
+    return 2 * run[0] ** 3 / run[1].low
 
 
-def bandwidth(nbytes: int | None = None, where: str | torch.device | None = None, *, seconds: float = 0.6) -> Bandwidth:
+def _matmul_time(size: int, dtype: torch.dtype, where: torch.device, seconds: float, threads: int) -> Timing:
+    a, b = (torch.randn(size, size, device=where).to(dtype) for _ in range(2))
+    out, one = torch.zeros(size, size, device=where, dtype=dtype), torch.ones((), device=where)
+    calls = {  # float8 is multiplied with scales, and wants the second matrix by columns
+        True: lambda: torch._scaled_mm(a, b.t(), one, one, out_dtype=torch.bfloat16),
+        False: lambda: torch.mm(a, b, out=out),  # into memory that was touched before
+    }
+    try:
+        return timing.measure(calls[dtype.itemsize == 1], seconds=seconds, threads=threads)
+    except (RuntimeError, NotImplementedError) as error:
+        reason = str(error).splitlines()[0]
+        raise ValueError(f"{name(where)} cannot multiply {dtype} matrices of {size} × {size}: {reason}") from error
+
+
+def bandwidth(
+    nbytes: int | None = None, where: Device = None, *, seconds: float = 0.6, threads: int | None = None
+) -> Bandwidth:
     """The best byte/s when the same `nbytes` are used again and again; without a number, those of main memory.
 
     >>> bandwidth(2**16, "cpu", seconds=0.03).byte_per_s > 0
@@ -210,93 +223,53 @@ def bandwidth(nbytes: int | None = None, where: str | torch.device | None = None
 
     Every page is written before it is timed: untouched memory is one page of zeros that the system lends many times.
     A working set that fits a cache is found there from the second pass on. A large one is passed through in slices, so
-    that each slice is long gone from the caches when its turn comes again, and a sample is too short to be disturbed
-    often. Raises ValueError for fewer than 4096 bytes, and for more than half of what is free.
+    that each is long gone from the caches when its turn comes again. A byte read counts once, a byte written once.
+    Without `threads`, all that torch has. Raises ValueError for less than 4 KiB, or more than half of what is free.
     """
     where = torch.device(where or device())
-    nbytes = _main_memory(where) if nbytes is None else nbytes
-    return _best_bandwidth(_touched(nbytes, where), nbytes, seconds)
+    sizes = [_main_memory(where) if nbytes is None else nbytes]
+    return _bandwidths(sizes, where, seconds, 3, threads or torch.get_num_threads())[0]
 
 
-def sweep(
-    where: str | torch.device | None = None,
-    *,
-    seconds: float = 3.0,
-    sizes: Sequence[int] | None = None,
-    rounds: int = 3,
+def sweep(where: Device = None, *, seconds: float = 3.0, rounds: int = 3) -> tuple[Bandwidth, ...]:
+    """The bandwidth by working set, powers of two: caches show as steps, main memory comes last.
+
+    On a CPU it is one core's, which waits for no other: so it holds on a busy machine, and the steps are at the sizes
+    that `caches` tells. All sizes are measured in turn, several times over: a disturbance hits a round, not a size.
+    """
+    where = torch.device(where or device())
+    first, largest = 14 if where.type == "cpu" else 20, _main_memory(where)
+    return _bandwidths([2**p for p in range(first, largest.bit_length())], where, seconds, rounds, 1)
+
+
+def _bandwidths(
+    sizes: Sequence[int], where: torch.device, seconds: float, rounds: int, threads: int
 ) -> tuple[Bandwidth, ...]:
-    """The bandwidth by working set, in about that many seconds: caches show as steps, main memory comes last.
-
-    All sizes are measured in turn, several times over, and the best of each is kept: a disturbance hits one round, not
-    one size. Sizes are powers of two if not given. Raises ValueError as `bandwidth` does.
-    """
-    where = torch.device(where or device())
-    largest = _main_memory(where)
-    sizes = sizes or [2**power for power in range(14 if where.type == "cpu" else 20, largest.bit_length())]
-    memory = _touched(max(sizes), where)
-    end = time.perf_counter() + seconds
-    found: dict[int, Bandwidth] = {}
-    for turn in range(rounds):
+    most, free = max(sizes), free_memory(where)
+    if not 4096 <= most <= free // 2:
+        limits = f"from 4 KiB to half of the {units.iec(free)} that are free"
+        raise ValueError(f"a working set has {limits} on {where}, got {units.iec(most)}")
+    memory, found = torch.ones(most // 4, device=where), defaultdict(list)  # ones are written; zeros might not be
+    for _ in range(rounds):
         for size in sizes:
-            if turn and time.perf_counter() > end:
-                break
-            new = _best_bandwidth(memory, size, seconds / rounds / len(sizes))
-            found[size] = max(found.get(size, new), new, key=lambda one: one.byte_per_s)
-    return tuple(found[size] for size in sizes)
+            kernels = _kernels(memory[: size // 4], threads)
+            for kernel, (moved, call, parts) in kernels.items():
+                run = _timed(call, parts, seconds / rounds / len(sizes) / len(kernels), threads)
+                found[size, kernel, moved].append(run)
+    best: dict[int, Bandwidth] = {}
+    for (size, kernel, moved), its in found.items():
+        run = timing.fastest(its)
+        if size not in best or moved / run.low > best[size].byte_per_s:
+            best[size] = Bandwidth(moved / run.low, size, kernel, name(where), run)
+    return tuple(best.values())
 
 
-def runs(
-    work: Sequence[Workload], where: str | torch.device | None = None, *, seconds: float = 3.0
-) -> tuple[Timing, ...]:
-    """The time of each op, in about that many seconds for all and the time to make their inputs.
-
-    A sample is one call, since on a busy machine a short sample has the best chance. Ops that would fit a cache have up
-    to four sets of inputs that take turns; only what is much smaller finds its data there. Raises ValueError for an op
-    that does not fit into half of the free memory.
-    """
-    where = torch.device(where or device())
-    cache = max(caches(where).values(), default=2**26)
-    found = []
-    for one in work:
-        sets, free = min(4, math.ceil(4 * cache / one.memory)), free_memory(where)
-        if sets * one.memory > free // 2:
-            raise ValueError(f"{one.name} takes {units.iec(one.memory)}, too much for {units.iec(free)} of free memory")
-        found.append(_in_turns([one.make(where) for _ in range(sets)], seconds / len(work)))
-    return tuple(found)
-
-
-def link(where: str | torch.device | None = None, *, seconds: float = 0.3) -> Bandwidth | None:
-    """The byte/s from the host's memory to the device's; None where they are the same memory, as on a CPU."""
-    where = torch.device(where or device())
-    if where.type == "cpu":
-        return None
-    nbytes = min(2**28, free_memory(where) // 4, free_memory("cpu") // 4)
-    # Pinned: memory that the system may not move, so that the device can fetch it by itself.
-    host, there = (
-        torch.ones(nbytes, dtype=torch.uint8).pin_memory(),
-        torch.ones(nbytes, dtype=torch.uint8, device=where),
-    )
-    found = timing.measure(lambda: there.copy_(host, non_blocking=True), seconds=seconds)
-    tried = (("host to device", nbytes, found),)
-    return Bandwidth(found.fastest.rate(nbytes), nbytes, "host to device", name(where), found, tried)
-
-
-def caches(where: str | torch.device | None = None) -> dict[str, int]:
-    """The sizes of the caches in byte, all cores together, as far as the system tells: {"L1": …, "L2": …}."""
-    where = torch.device(where or device())
-    if where.type == "cuda":
-        size = getattr(torch.cuda.get_device_properties(where), "L2_cache_size", 0)
-        return {"L2": size} if size else {}
-    found: dict[str, int] = {}
-    for folder in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
-        try:
-            told = {key: (folder / key).read_text().strip() for key in ("type", "level", "size", "shared_cpu_map")}
-            sharing = int(told["shared_cpu_map"].replace(",", ""), 16).bit_count()
-            size = int(told["size"].removesuffix("K")) * 1024
-        except (OSError, ValueError):
-            continue
-        if told["type"] != "Instruction" and sharing:
-            found[f"L{told['level']}"] = size * max(1, (os.cpu_count() or 1) // sharing)
+def _timed(call: Callable[..., object], inputs: Sequence[tuple[Tensor, ...]], seconds: float, threads: int) -> Timing:
+    """Its time with so many threads; or if that was disturbed the time with one, where that is less."""
+    found = timing.measure(call, inputs=inputs, seconds=seconds, threads=threads)
+    if found.disturbed and threads > 1 and inputs[0][0].device.type == "cpu":
+        alone = timing.measure(call, inputs=inputs, seconds=seconds / 4, threads=1)
+        return replace(min(found, alone, key=lambda one: one.low), disturbed=True)
     return found
 
 
@@ -306,139 +279,231 @@ def _main_memory(where: torch.device) -> int:
     return 1 << max(0, min(wanted, free_memory(where) // 4).bit_length() - 1)
 
 
-def _touched(nbytes: int, where: torch.device) -> Tensor:
-    free = free_memory(where)
-    if not isinstance(nbytes, int) or nbytes < 4096:
-        raise ValueError(f"a working set has 4096 bytes or more, got {nbytes!r}: less is all overhead")
-    if nbytes > free // 2:
-        raise ValueError(
-            f"a working set of {units.iec(nbytes)} is more than half of the {units.iec(free)} that are free on {where}"
-        )
-    return torch.ones(nbytes // 4, device=where)  # ones are written; zeros might not be
-
-
-def _best_bandwidth(memory: Tensor, nbytes: int, seconds: float) -> Bandwidth:
-    kernels = _kernels(memory[: nbytes // 4])
-    tried = tuple(
-        (kernel, moved, _in_turns(calls, seconds / len(kernels))) for kernel, (moved, calls) in kernels.items()
-    )
-    rates = [found.fastest.rate(moved) for _, moved, found in tried]
-    best = rates.index(max(rates))
-    kernel, _, found = tried[best]
-    return Bandwidth(rates[best], nbytes, kernel, name(memory.device), found, tried)
-
-
-def _in_turns(calls: Sequence[Callable[[], object]], seconds: float) -> Timing:
-    """A timing with a sample per call. Each is long enough for the clock, and on a busy machine every call counts."""
-    samples: list[float] = []
-    calls[-1]()  # warm-up
-    end = benchmark.timer() + seconds
-    for call in itertools.cycle(calls):
-        begin = benchmark.timer()  # waits for the device
-        call()
-        now = benchmark.timer()
-        samples.append(now - begin)
-        if len(samples) >= 3 and now > end:
-            break
-    return timing.summary(samples, 1, torch.get_num_threads())
-
-
-def _kernels(memory: Tensor) -> dict[str, tuple[int, list[Callable[[], object]]]]:
-    """By name, the bytes that a call moves, and the calls that take turns: one per slice of the memory."""
-    on_cpu = memory.device.type == "cpu"
-    enough = 2**24 if on_cpu else 2**32  # byte in a call, so that starting it and waiting for it cost little
-    # A sixteenth of a large memory is long enough for that, and the other fifteen drive it out of every cache.
-    slices = memory.chunk(16) if memory.nbytes >= 16 * enough else (memory,)
-    kernels: dict[str, tuple[int, list[Callable[[], object]]]] = {}
-    for part in slices:
-        if part.numel() == slices[0].numel():
-            for kernel, (moved, call) in _calls(part, torch.get_num_threads() if on_cpu else 1, enough).items():
-                kernels.setdefault(kernel, (moved, []))[1].append(call)
-    return kernels
-
-
-def _calls(part: Tensor, lanes: int, enough: int) -> dict[str, tuple[int, Callable[[], object]]]:
-    # Each thread sums its own lane, over and over: stride 0 in the middle reads the same bytes again in one call.
-    lane = part.numel() // lanes
-    again = max(1, math.ceil(enough / part.nbytes))
-    rows = part[: lanes * lane].view(lanes, 1, lane).expand(lanes, again, lane)
-    sums = torch.ones(lanes, again, device=part.device)
-    calls = {"read": (rows.numel() * 4, lambda: torch.sum(rows, -1, out=sums))}
-    if again > 4:  # what cannot be repeated within a call would only measure how long it takes to start one
-        return calls
-    (source, target), (a, b, c) = (part[: part.numel() // n * n].view(n, -1) for n in (2, 3))
-    return calls | {
-        "copy": (2 * source.nbytes, lambda: target.copy_(source)),
-        "add": (3 * a.nbytes, lambda: torch.add(a, b, out=c)),
+def _kernels(memory: Tensor, threads: int) -> dict[str, tuple[int, Callable[..., object], list[tuple[Tensor, ...]]]]:
+    """By name, the bytes that a call moves, the call, and what it is called with in turn: slices of the memory."""
+    lanes, least = (threads, 2**22 * threads) if memory.device.type == "cpu" else (1, 2**30)
+    parts = [part for part in memory.split(least // 4) if part.numel() == min(least // 4, memory.numel())]
+    # Each thread sums its own lane; a small one over and over in one call (stride 0), since starting a call takes long.
+    lane, again = parts[0].numel() // lanes, math.ceil(4 * least / memory.nbytes) if memory.nbytes < least else 1
+    sums = torch.ones(lanes, again, device=memory.device)
+    rows = [(part[: lanes * lane].view(lanes, 1, lane).expand(lanes, again, lane),) for part in parts]
+    kernels = {"read": (rows[0][0].numel() * 4, lambda row: torch.sum(row, -1, out=sums), rows)}
+    if again > 1:  # what cannot be repeated within a call would only measure how long it takes to start one
+        return kernels
+    halves, thirds = ([part[: part.numel() // n * n].view(n, -1).unbind() for part in parts] for n in (2, 3))
+    return kernels | {
+        "copy": (2 * halves[0][0].nbytes, lambda source, target: target.copy_(source), halves),
+        "add": (3 * thirds[0][0].nbytes, lambda a, b, c: torch.add(a, b, out=c), thirds),
     }
 
 
-# --- recorded runs -------------------------------------------------------------------------------------------------
+# --- the ops that are put under a roof -----------------------------------------------------------------------------
 
+
+@dataclass(frozen=True)
+class Op:
+    """An op on inputs of certain shapes, and its FLOPs and bytes by formula.
+
+    FLOPs by the course's conventions, those of `counting`: a matmul is 2mnk, a function such as tanh 1 per element.
+    Bytes: each input read once, each output written once; of the eager GELU, that for each of its eight ops.
+    """
+
+    name: str
+    run: Callable[..., Any]
+    shapes: tuple[tuple[int, ...], ...]
+    flops: int
+    bytes: int
+    dtype: str
+
+    intensity = property(lambda self: self.flops / self.bytes, doc="FLOP per byte.")
+
+
+def ops(dtype: str | torch.dtype = torch.float32, rows: int = 2048) -> tuple[Op, ...]:
+    """The fourteen ops of notebook 06: elementwise ones and reductions on rows × rows, matmuls of many sizes.
+
+    >>> [(op.name, round(op.intensity, 2)) for op in ops()][:3]
+    [('ReLU', 0.12), ('GELU, fused', 1.12), ('GELU, eager', 0.11)]
+
+    Attention is 8 heads of rows/4 tokens by 64, of which only the two matmuls count; the MLP step is forward and
+    backward of rows/16 examples through layers of rows/8, rows/2 and rows/8.
+    """
+    label, n, square = str(dtype).removeprefix("torch."), rows**2, (rows, rows)
+    tokens, batch, narrow, wide = rows // 4, rows // 16, rows // 8, rows // 2
+    layers = [(batch, narrow), (narrow, wide), (wide, narrow)]
+    # Two matmuls forward, three backward (the input needs no gradient); ReLU, its backward, and the sum.
+    step = 10 * batch * narrow * wide + 2 * batch * wide + batch * narrow - 1
+    table = [  # name, function, shapes, FLOPs, numbers moved
+        ("ReLU", torch.relu, [square], n, 2 * n),
+        ("GELU, fused", lambda x: F.gelu(x, approximate="tanh"), [square], 9 * n, 2 * n),
+        ("GELU, eager", _gelu, [square], 8 * n, 18 * n),  # six ops with one input, two with two: 6 × 2 + 2 × 3
+        ("softmax", lambda x: F.softmax(x, -1), [square], 5 * n - 2 * rows, 2 * n),  # max, subtract, exp, sum, divide
+        ("layer norm", lambda x: F.layer_norm(x, x.shape[-1:]), [square], 6 * n + 2 * rows, 2 * n),
+        ("dot", torch.dot, [(n,), (n,)], 2 * n, 2 * n + 1),
+        ("matrix-vector", torch.mv, [square, (rows,)], 2 * n, n + 2 * rows),
+        *((f"matmul {m}", torch.mm, [(m, m)] * 2, 2 * m**3, 3 * m**2) for m in (64, 128, 256, 512, 1024)),
+        ("attention", F.scaled_dot_product_attention, [(1, 8, tokens, 64)] * 3, 2048 * tokens**2, 2048 * tokens),
+        ("MLP step", _mlp_step, layers, step, batch * narrow + 4 * narrow * wide),
+    ]
+    item = getattr(torch, label).itemsize
+    return tuple(Op(name, run, tuple(shapes), flops, moved * item, label) for name, run, shapes, flops, moved in table)
+
+
+def _gelu(x: Tensor) -> Tensor:  # in its tanh form
+    return 0.5 * x * (1 + torch.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+
+
+def _mlp_step(x: Tensor, first: Tensor, second: Tensor) -> tuple[Tensor, ...]:
+    first, second = first.detach().requires_grad_(), second.detach().requires_grad_()
+    return torch.autograd.grad((torch.relu(x @ first) @ second).sum(), (first, second))
+
+
+def runs(
+    work: Sequence[Op], where: Device = None, *, seconds: float = 3.0, rounds: int = 1, threads: int | None = None
+) -> tuple[Timing, ...]:
+    """The time of each op, in about that many seconds for all and the time to make their inputs.
+
+    All inputs lie in one piece of memory that no cache holds, and are passed through from its begin to its end.
+    Without `threads`, all that torch has; where one alone is faster, its time, disturbed. Raises ValueError for an op
+    whose inputs do not fit into a quarter of the free memory.
+    """
+    where, threads = torch.device(where or device()), threads or torch.get_num_threads()
+    numbers = torch.rand(2**20, device=where).repeat(max(1, _main_memory(where) // 2**22))
+    inputs = [_inputs(one, numbers.to(getattr(torch, one.dtype))) for one in work]
+    found: list[list[Timing]] = [[] for _ in work]
+    for _ in range(rounds):
+        for one, sets, its in zip(work, inputs, found, strict=True):
+            its.append(_timed(one.run, sets, seconds / rounds / len(work), threads))
+    return tuple(timing.fastest(its) for its in found)
+
+
+def _inputs(op: Op, numbers: Tensor) -> list[tuple[Tensor, ...]]:
+    sizes = [math.prod(shape) for shape in op.shapes]
+    count = min(2**14, len(numbers) // sum(sizes))
+    if not count:
+        raise ValueError(f"the inputs of {op.name} are too much for the {units.iec(numbers.nbytes)} that there are")
+    sets = numbers[: count * sum(sizes)].view(count, -1)
+    return [tuple(map(Tensor.view, one.split(sizes), op.shapes)) for one in sets]
+
+
+# --- recorded runs, and what others have published -----------------------------------------------------------------
+
+METHOD = 2  # raise it whenever what is measured, or how, changes
+RECORDED = Path(__file__).with_name("recorded")
 _DTYPES = {
     "cpu": ("float64", "float32", "bfloat16", "float16"),
     "cuda": ("float64", "float32", "tfloat32", "bfloat16", "float16", "float8_e4m3fn"),
 }
 
 
-def record(where: str | torch.device | None = None, *, seconds: float = 40.0, today: str | None = None) -> Record:
+@dataclass(frozen=True)
+class Record:
+    """One run on one device; rates in FLOP/s and byte/s, by the fastest sample; each row says if it was disturbed.
+
+    caches: bytes. peaks: a row per dtype. memory: main memory, by all threads. sweep: a row per working set, on a CPU
+    by one core. ops: a row per op, its seconds the median.
+    """
+
+    method: int
+    device: str
+    kind: str
+    threads: int
+    date: str
+    software: Mapping[str, str]
+    caches: Mapping[str, int]
+    peaks: Sequence[Mapping[str, Any]]
+    memory: Mapping[str, Any]
+    sweep: Sequence[Mapping[str, Any]]
+    ops: Sequence[Mapping[str, Any]]
+
+    def roof(self, dtype: str) -> Roof:
+        """The measured ceilings as a machine. Raises ValueError for a dtype that was not measured."""
+        rows = {row["dtype"]: row for row in self.peaks}
+        if dtype not in rows:
+            raise ValueError(f"{self.device} was not measured in {dtype}, only in {', '.join(rows)}")
+        disturbed = rows[dtype]["disturbed"] or self.memory["disturbed"]
+        return Roof(rows[dtype]["flop_per_s"], self.memory["byte_per_s"], disturbed)
+
+    def save(self, path: str | Path) -> None:
+        """Write it as JSON, a row of numbers per line."""
+        text = json.dumps(asdict(self), indent=1)
+        Path(path).write_text(re.sub(r"\n(?:   +|  (?=[]}]))", " ", text) + "\n", encoding="utf-8")
+
+
+def record(where: Device = None, *, seconds: float = 40.0) -> Record:
     """Everything that the course measures on a device, in about that many seconds: peaks, bandwidths, and its ops.
 
-    The ops run in float32, and on a GPU in bfloat16 as well. Raises nothing for a dtype that the device cannot
-    multiply: it has no row then.
+    The ops run in float32, and on a GPU in bfloat16 as well. A dtype that the device cannot multiply has no row.
     """
-    where = torch.device(where or device())
-    gpu = where.type == "cuda"
-    work = [*workloads("float32", 8192), *workloads("bfloat16", 8192)] if gpu else list(workloads("float32"))
-    work = [one for one in work if one.memory < free_memory(where) // 2]
-    peaks: dict[str, Peak] = {}
-    bandwidths: dict[int, Bandwidth] = {}
-    ops: dict[Workload, Timing] = {}
-    rounds = 6
-    for _ in range(rounds):  # in turns, and the best of all: a disturbance hits one of them
-        for dtype in _DTYPES[where.type]:
-            try:
-                new = peak(dtype, where, seconds=seconds / 2 / rounds / len(_DTYPES[where.type]))
-            except ValueError:
-                continue
-            peaks[dtype] = max(peaks.get(dtype, new), new, key=lambda found: found.flop_per_s)
-        for one in sweep(where, seconds=seconds / 4 / rounds, rounds=1):
-            bandwidths[one.nbytes] = max(bandwidths.get(one.nbytes, one), one, key=lambda found: found.byte_per_s)
-        for op, run in zip(work, runs(work, where, seconds=seconds / 4 / rounds), strict=True):
-            ops[op] = min(ops.get(op, run), run, key=lambda found: found.low)
-    joined = link(where)
+    where, peaks = torch.device(where or device()), []
+    for dtype in _DTYPES[where.type]:
+        with suppress(ValueError):
+            peaks.append(peak(dtype, where, seconds=seconds / 2 / len(_DTYPES[where.type])))
+    memory, steps = bandwidth(where=where, seconds=seconds / 10), sweep(where, seconds=seconds / 5, rounds=6)
+    work = ops() if where.type == "cpu" else (*ops("float32", 8192), *ops("bfloat16", 8192))
+    times = runs(work, where, seconds=seconds / 5, rounds=6)
+    software = {"system": platform.system(), "python": platform.python_version(), "torch": torch.__version__}
     return Record(
-        method=records.METHOD,
+        method=METHOD,
         device=name(where),
         kind=where.type,
         threads=torch.get_num_threads(),
-        date=today or datetime.datetime.now(datetime.UTC).date().isoformat(),
-        software=_software(where),
+        date=datetime.datetime.now(datetime.UTC).date().isoformat(),
+        software=software | ({"cuda": torch.version.cuda} if where.type == "cuda" else {}),
         caches=caches(where),
-        peaks=tuple(
-            {"dtype": x.dtype, "flop_per_s": x.flop_per_s, "size": x.size} | _spread(x.timing) for x in peaks.values()
-        ),
-        bandwidths=tuple(
-            {"nbytes": x.nbytes, "byte_per_s": x.byte_per_s, "kernel": x.kernel, "spread": x.timing.spread}
-            for _, x in sorted(bandwidths.items())
-        ),
-        link=joined.byte_per_s if joined else None,
-        ops=tuple(
-            {"name": one.name, "shapes": one.shapes, "dtype": one.dtype, "flops": one.flops, "bytes": one.bytes}
-            | _spread(run)
-            for one, run in ops.items()
-        ),
+        peaks=[_row(one, one.timing, "dtype", "flop_per_s", "size") for one in peaks],
+        memory=_row(memory, memory.timing, "nbytes", "byte_per_s", "kernel"),
+        sweep=[_row(one, one.timing, "nbytes", "byte_per_s", "kernel") for one in steps],
+        ops=[_row(op, run, "name", "shapes", "dtype", "flops", "bytes") for op, run in zip(work, times, strict=True)],
     )
 
 
-def _spread(found: Timing) -> dict[str, float]:
-    return {"seconds": found.median, "fastest": found.low, "spread": found.spread}
+def _row(found: object, run: Timing, *names: str) -> dict[str, Any]:
+    measured = {"seconds": run.median, "fastest": run.low, "spread": run.spread, "threads": run.threads}
+    return {name: getattr(found, name) for name in names} | measured | {"disturbed": run.disturbed}
 
 
-def _software(where: torch.device) -> dict[str, str]:
-    """Names and versions; nothing that names this very machine."""
-    told = {"system": platform.system(), "python": platform.python_version(), "torch": torch.__version__}
-    return told | ({"cuda": str(torch.version.cuda)} if where.type == "cuda" else {})
+def load(path: str | Path) -> Record:
+    """The record in a file. Raises ValueError for a file that holds no record, or one of another method."""
+    try:
+        found = Record(**json.loads(Path(path).read_text(encoding="utf-8")))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{Path(path).name} is no record of a machine: {error}") from error
+    if found.method != METHOD:
+        raise ValueError(f"{Path(path).name} was measured by method {found.method}, and this course has {METHOD}")
+    return found
+
+
+def recorded() -> tuple[Record, ...]:
+    """The machines whose runs come with the course, each run on the device that it names.
+
+    >>> all(record.memory["byte_per_s"] > 0 and record.date for record in recorded())
+    True
+    """
+    return tuple(load(path) for path in sorted(RECORDED.glob("*.json")))
+
+
+@dataclass(frozen=True)
+class Published:
+    """The best matmul rate that others measured on an accelerator, and its data sheet's, in FLOP/s: cite the source."""
+
+    device: str
+    dtype: str
+    measured: float
+    datasheet: float
+    torch: str
+    source: str
+
+    share = property(lambda self: self.measured / self.datasheet, doc="Of the data sheet's rate.")
+
+
+def published() -> tuple[Published, ...]:
+    """What others report about accelerators that the course has not run on: never a record.
+
+    >>> [f"{row.share:.0%}" for row in published() if (row.device, row.dtype) == ("NVIDIA H100 SXM", "bfloat16")]
+    ['80%']
+    """
+    data = tomllib.loads((RECORDED / "published.toml").read_text(encoding="utf-8"))
+    return tuple(Published(*row, data["source"]) for row in data["rows"])
 
 
 def main() -> None:
@@ -452,8 +517,10 @@ def main() -> None:
         parser.error(f"there is no folder {chosen.out.parent}")
     found = record(chosen.device, seconds=chosen.seconds)
     found.save(chosen.out)
+    rows = [*found.peaks, found.memory, *found.sweep, *found.ops]
     best = ", ".join(f"{row['dtype']} {units.si(row['flop_per_s'], 'FLOP/s')}" for row in found.peaks)
-    print(f"{found.device}: {best}; {units.si(found.bandwidth, 'B/s')}; {len(found.ops)} ops. Wrote {chosen.out.name}.")
+    print(f"{found.device}: {best}; {units.si(found.memory['byte_per_s'], 'B/s')}; {len(found.ops)} ops.")
+    print(f"Disturbed: {sum(row['disturbed'] for row in rows)} of {len(rows)}. Wrote {chosen.out.name}.")
 
 
 if __name__ == "__main__":

@@ -1,21 +1,24 @@
-"""How long a function takes: warmed up, synchronised, repeated, and with its spread."""
+"""How long a function takes: warmed up, synchronised, repeated, with its spread and whether to believe it."""
 
 import itertools
-import math
 import statistics
-import timeit
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
-from torch.utils import benchmark
-from torch.utils.benchmark.utils.common import set_torch_threads
 
 from helpers import units
 
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None
+
 _PATIENCE = 10_000  # calls
-_FLUSH = 256 * 2**20  # byte; more than the last cache of nearly every machine
+_FLUSH = 256 * 2**20  # bytes; more than the last cache of nearly every machine
+_NEAR = 1.1  # a sample within 10 % of the fastest confirms it
 
 
 @dataclass(frozen=True)
@@ -24,7 +27,8 @@ class Timing:
 
     median, low and high: of all samples, where a sample is the mean over a block of calls. runs: how many samples;
     calls: how many calls each. spread: the middle half of the samples, from the first to the third quartile, over the
-    median. threads: what torch could use on the CPU.
+    median. threads: what torch could use on the CPU. disturbed: whether no quiet sample supports it, where three are
+    asked for within 10 % of the fastest, and one is quiet if no thread lost its core meanwhile.
     """
 
     median: float
@@ -34,40 +38,32 @@ class Timing:
     spread: float = 0.0
     calls: int = 1
     threads: int = 1
-
-    @property
-    def noisy(self) -> bool:
-        """Whether to distrust it: fewer than three samples, or the middle half of them spreads over 10 %."""
-        return self.runs < 3 or self.spread > 0.1
+    disturbed: bool = False
 
     def rate(self, amount: float) -> float:
         """That amount per second, such as FLOP/s, by the median.
 
         >>> Timing(median=0.5, low=0.4, high=0.6, runs=9).rate(2e9)
         4000000000.0
-
-        Raises ValueError for a time of zero: nothing that was done takes no time.
         """
-        return _per_second(amount, self.median)
+        return amount / self.median
 
     @property
-    def fastest(self) -> "Timing":
-        """The fastest sample as a timing of its own: what the machine can do when nothing disturbs it."""
-        return Timing(self.low, self.low, self.low, 1, 0.0, self.calls, self.threads)
+    def verdict(self) -> str:
+        """How sure it is, in a few words.
+
+        >>> Timing(median=0.5, low=0.4, high=0.6, runs=9, spread=0.04).verdict
+        'the middle half of 9 samples spreads over 4 %'
+        """
+        if self.disturbed:
+            return f"disturbed: none of {self.runs} samples is known to be quiet"
+        return f"the middle half of {self.runs} samples spreads over {100 * self.spread:.2g} %"
 
     def __repr__(self) -> str:
         median, low, high = (units.duration(seconds) for seconds in (self.median, self.low, self.high))
         threads = "1 thread" if self.threads == 1 else f"{self.threads} threads"
-        runs = "1 run" if self.runs == 1 else f"{self.runs} runs"
-        blocks = f" of {self.calls} calls" if self.calls > 1 else ""
-        noisy = ", noisy" if self.noisy else ""
-        return f"{median} (from {low} to {high}; {runs}{blocks}, {threads}{noisy})"
-
-
-def _per_second(amount: float, seconds: float) -> float:
-    if not math.isfinite(seconds) or seconds <= 0:
-        raise ValueError(f"no rate from a time of {seconds!r} s: measure more calls at once, or a larger problem")
-    return amount / seconds
+        runs = f"{self.runs} runs" + (f" of {self.calls} calls" if self.calls > 1 else "")
+        return f"{median} (from {low} to {high}; {runs}, {threads}{', disturbed' if self.disturbed else ''})"
 
 
 def measure(
@@ -85,75 +81,74 @@ def measure(
     >>> measure(lambda: x @ x, seconds=0.05).median > 0
     True
 
-    It is built on torch.utils.benchmark: the device is synchronised before each reading of the clock, and calls are
-    timed in blocks long enough for the clock. `seconds` is the time to spend; a call that takes longer runs twice, once
-    to warm up (with `cold`, five times). `threads` are those that torch has now if not given.
+    The device is waited for before each reading of the clock. Samples are many and short, since on a busy machine a
+    short one has the best chance to be quiet: a block of calls that is just long enough for the clock, or one call.
+    `seconds` is the time to spend, for three samples at least. `threads` are those that torch has now, if not given.
 
     `inputs` is a sequence of argument tuples that take turns, so that no call finds its data in a cache by chance.
-    `cold=True` clears the caches before each call instead, and times calls one by one.
-
-    An error of `fn` is passed on. Raises ValueError for a clock that stands still, and for a budget or a number of
-    threads that is not positive.
+    `cold=True` clears the caches before each call instead, and times calls one by one; clearing counts for the budget.
+    An error of `fn` is passed on. Raises ValueError for a clock that stands still, and for no time or no thread.
     """
     threads = torch.get_num_threads() if threads is None else threads
     if not seconds > 0 or threads < 1:
         raise ValueError(f"a measurement needs time and a thread, got seconds={seconds!r} and threads={threads!r}")
-    call = _rotating(fn, inputs) if inputs else fn
-    clock = clock or benchmark.timer
-    calls = 1
-    with set_torch_threads(threads):
-        once = _first(call, clock)
-        if once >= seconds:  # slow, or was that the first call only?
-            once = timeit.Timer(call, timer=clock).timeit(1)
-        if cold:
-            samples = _one_by_one(call, seconds, clock)
-        elif once >= seconds:
-            samples = [once]
-        else:
-            timer = benchmark.Timer("call()", globals={"call": call}, num_threads=threads, timer=clock)
-            found = timer.blocked_autorange(min_run_time=seconds)
-            samples, calls = found.raw_times, found.number_per_run
-    return summary([sample / calls for sample in samples], calls, threads)
+    turns, clock = itertools.cycle(inputs), clock or _now
+    call, clear = (lambda: fn(*next(turns))) if inputs else fn, _clearing() if cold else lambda: None
+    enough = 2e-3 if torch.accelerator.is_available() else 1e-4  # seconds; a GPU is waited for after each block
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        call()  # the warm-up
+        calls, samples, begin = 1, [], clock()
+        while len(samples) < 3 or (clock() - begin < seconds and len(samples) < _PATIENCE):
+            clear()
+            took, quiet = _block(call, calls, clock)
+            if took < enough and not samples and not cold and calls < _PATIENCE:
+                calls *= 2  # not yet long enough for the clock
+            elif took > 0:
+                samples.append((took / calls, quiet))
+            else:
+                raise ValueError(f"the clock stood still over {calls} calls: give fn more work, or take another clock")
+    finally:
+        torch.set_num_threads(before)
+    each = [sample for sample, _ in samples]
+    (first, median, third), low = statistics.quantiles(each, n=4), min(each)
+    disturbed = sum(quiet and sample <= _NEAR * low for sample, quiet in samples) < 3
+    return Timing(median, low, max(each), len(each), (third - first) / median, calls, threads, disturbed)
 
 
-def _first(call: Callable[[], Any], clock: Callable[[], float]) -> float:
-    """The seconds until the clock moves, normally one call: the warm-up. A clock that never moves is an error."""
-    begin = clock()
-    for _ in range(_PATIENCE):
+def fastest(rounds: Sequence[Timing]) -> Timing:
+    """The fastest of several rounds, undisturbed if a quiet round came within 10 % of it.
+
+    >>> fastest([Timing(2.0, 1.0, 3.0, 9, disturbed=True), Timing(1.1, 1.05, 1.2, 9)]).disturbed
+    False
+    """
+    best = min(rounds, key=lambda one: one.low)
+    return replace(best, disturbed=all(one.disturbed or one.low > _NEAR * best.low for one in rounds))
+
+
+def _block(call: Callable[[], Any], calls: int, clock: Callable[[], float]) -> tuple[float, bool]:
+    """The seconds of so many calls, and whether this process kept its cores meanwhile."""
+    before, begin = _losses(), clock()
+    for _ in range(calls):
         call()
-        seconds = clock() - begin
-        if seconds > 0:
-            return seconds
-    raise ValueError(f"the clock stood still over {_PATIENCE} calls: give fn more work, or measure with another clock")
+    took = clock() - begin
+    return took, _losses() - before <= 10 * took  # a quiet system takes a core for a moment, a few times in a second
 
 
-def _rotating(fn: Callable[..., Any], inputs: Sequence[tuple[Any, ...]]) -> Callable[[], Any]:
-    turns = itertools.cycle([tuple(arguments) for arguments in inputs])
-    return lambda: fn(*next(turns))
-
-
-def _one_by_one(call: Callable[[], Any], seconds: float, clock: Callable[[], float]) -> list[float]:
-    """A sample per call, the caches cleared before each; clearing counts for the budget, not for the samples."""
-    devices = {torch.device("cpu")}
+def _now() -> float:
     if torch.accelerator.is_available():
-        devices.add(torch.accelerator.current_accelerator())
+        torch.accelerator.synchronize()
+    return time.perf_counter()
+
+
+def _losses() -> int:
+    """How often the system has taken a core from a thread of this process; Windows does not tell."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw if resource else 0
+
+
+def _clearing() -> Callable[[], None]:
+    """A function that writes over every cache."""
+    devices = ["cpu"] + [torch.accelerator.current_accelerator()] * torch.accelerator.is_available()
     buffers = [torch.empty(_FLUSH, dtype=torch.uint8, device=device) for device in devices]
-
-    def clear() -> None:
-        for buffer in buffers:
-            buffer.fill_(1)
-
-    timer = timeit.Timer(call, clear, clock)
-    samples, begin = [], clock()
-    while len(samples) < 3 or (clock() - begin < seconds and len(samples) < _PATIENCE):
-        samples.append(timer.timeit(1))
-        if samples[-1] <= 0:
-            raise ValueError("the clock saw a call take no time: give fn more work, or measure it without cold=True")
-    return samples
-
-
-def summary(samples: list[float], calls: int, threads: int) -> Timing:
-    """The timing that samples give, each the mean of so many calls."""
-    median = statistics.median(samples)
-    first, third = (statistics.quantiles(samples, n=4)[::2]) if len(samples) > 1 else (median, median)
-    return Timing(median, min(samples), max(samples), len(samples), (third - first) / median, calls, threads)
+    return lambda: [buffer.fill_(1) for buffer in buffers]

@@ -1,217 +1,320 @@
-"""What `peak` runs and reports, with a fake stopwatch where time decides; and that it is near what plain torch gets."""
+"""What the machine's ceilings and ops run, report and refuse, with times that the test invents; recorded runs."""
 
-import time
+import dataclasses
+import datetime
+import re
 import types
 
 import pytest
 import torch
+from torch.utils.flop_counter import FlopCounterMode
 
-from helpers import machine
+from helpers import counting, machine, timing
+from helpers.machine import Bandwidth, Peak, Record
 from helpers.timing import Timing
 
 
 @pytest.fixture
 def stopwatch(monkeypatch):
-    """Matmuls that run at a rate by size, and a clock that they move; nothing is multiplied."""
+    """In place of `timing.measure`: runs each call once, asks `seconds(call, inputs, threads)` how long it took."""
+    found = types.SimpleNamespace(now=0.0, asked=[], seconds=None, disturbed=lambda threads: False)
 
-    class Stopwatch:
-        def __init__(self):
-            self.now, self.asked = 0.0, []
-            self.rates = {64: 1e9, 128: 4e9, 256: 3e9, 512: 2e9}
+    def measure(fn, *, inputs=(), seconds, threads):
+        took = found.seconds(fn, inputs, threads)
+        found.asked.append((took, seconds, threads))
+        found.now += max(took, seconds)
+        return Timing(took, took, took, 3, threads=threads, disturbed=found.disturbed(threads))
 
-        def read(self):
-            return self.now
-
-        def time(self, size, label, dtype, where, seconds):
-            self.asked.append(size)
-            once = 2 * size**3 / self.rates[size]
-            runs = max(1, int(seconds / once))
-            self.now += once * (runs + 1)
-            return Timing(once, once, once, runs)
-
-    found = Stopwatch()
-    monkeypatch.setattr(machine, "_time", found.time)
+    monkeypatch.setattr(timing, "measure", measure)
+    monkeypatch.setattr(machine, "perf_counter", lambda: found.now)
     return found
 
 
-def run(stopwatch, seconds, sizes=(64, 128, 256, 512)):
-    return machine.peak(torch.float32, "cpu", seconds=seconds, sizes=sizes, now=stopwatch.read)
+def flops(fn):
+    with FlopCounterMode(display=False) as counter:
+        fn()
+    return counter.get_total_flops()
 
 
-def test_the_best_size_wins_and_the_three_best_are_measured_twice(stopwatch):
-    found = run(stopwatch, seconds=10)
-    assert (found.flop_per_s, found.size, found.dtype) == (pytest.approx(4e9), 128, "float32")
-    assert stopwatch.asked == [64, 128, 256, 512, 128, 256, 512]
-    assert [size for size, _ in found.tried] == stopwatch.asked
-    assert stopwatch.now == pytest.approx(10, rel=0.2)
-
-
-def test_a_peak_is_that_of_the_device_and_dtype_that_are_named(stopwatch, monkeypatch):
-    asked = set()
-
-    def time(size, label, dtype, where, seconds):
-        asked.add((label, dtype, where))
-        return stopwatch.time(size, label, dtype, where, seconds)
-
-    monkeypatch.setattr(machine, "_time", time)
-    monkeypatch.setattr(machine, "free_memory", {torch.device("cuda"): 80e9}.__getitem__)
-    monkeypatch.setattr(machine, "name", {torch.device("cuda"): "a GPU"}.__getitem__)
-    found = machine.peak("tfloat32", "cuda", seconds=10, sizes=(64, 128), now=stopwatch.read)
-    assert (found.device, found.dtype) == ("a GPU", "tfloat32")
-    assert asked == {("tfloat32", torch.float32, torch.device("cuda"))}
-
-
-def test_main_memory_is_a_quarter_of_what_is_free_on_the_device(monkeypatch):
-    monkeypatch.setattr(machine, "free_memory", {torch.device("cpu"): 2**20}.__getitem__)
-    assert machine._main_memory(torch.device("cpu")) == 2**18
-
-
-def test_a_size_that_takes_too_long_is_not_tried(stopwatch):
-    found = run(stopwatch, seconds=0.3)
-    assert 512 not in stopwatch.asked and found.size == 128
-
-
-def test_memory_bounds_the_sizes(stopwatch, monkeypatch):
-    monkeypatch.setattr(machine, "free_memory", lambda where: 2 * 3 * 4 * 128**2)
-    run(stopwatch, seconds=10)
-    assert set(stopwatch.asked) == {64, 128}
-
-
-def test_one_size_is_always_tried(stopwatch, monkeypatch):
-    monkeypatch.setattr(machine, "free_memory", lambda where: 0)
-    assert run(stopwatch, seconds=1e-9).size == 64
+RATES = {2 * 64**3: 1e9, 2 * 128**3: 4e9, 2 * 256**3: 3e9, 2 * 512**3: 2e9}
 
 
 @pytest.fixture
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)  # several wait for each other, which on a busy machine takes any time
-    yield
-    torch.set_num_threads(before)
+def matmuls(stopwatch):
+    """Matmuls at a rate by size, by one thread at 0.4 of it."""
+    stopwatch.seconds = lambda fn, _, threads: flops(fn) / RATES[flops(fn)] / (1 if threads == 2 else 0.4)
+    return lambda **more: machine.peak(
+        "float32", "cpu", **{"sizes": (64, 128, 256, 512), "threads": 2, "seconds": 10} | more
+    )
 
 
-def test_peak_is_near_what_a_plain_loop_gets_for_the_same_size(one_thread):
-    found = machine.peak(torch.float32, "cpu", seconds=1.0, sizes=(128, 256))
-    a = torch.randn(found.size, found.size)
-    best = min(_once(a) for _ in range(100))
-    # Only a wrong count or unit could be this far off; a closer bound would be a matter of luck.
-    assert 0.2 < found.flop_per_s * best / (2 * found.size**3) < 5
+def test_the_best_size_wins_and_the_three_best_are_measured_twice(matmuls, stopwatch):
+    found = matmuls()
+    assert (found.flop_per_s, found.size, found.dtype) == (pytest.approx(4e9), 128, "float32")
+    assert [size for size, _ in found.tried] == [64, 128, 256, 512, 128, 256, 512]
+    assert stopwatch.now == pytest.approx(10, rel=0.2) and not found.disturbed
 
 
-def _once(a):
-    start = time.perf_counter()
-    a @ a
-    return time.perf_counter() - start
+def test_a_size_that_takes_too_long_or_too_much_memory_is_not_tried(matmuls, monkeypatch):
+    assert {size for size, _ in matmuls(seconds=0.3).tried} == {64, 128, 256}
+    monkeypatch.setattr(machine, "free_memory", lambda where: 2 * 3 * 4 * 128**2)
+    assert {size for size, _ in matmuls().tried} == {64, 128}
+    monkeypatch.setattr(machine, "free_memory", lambda where: 0)
+    assert matmuls(seconds=1e-9).size == 64  # one always is
 
 
-def test_the_float32_setting_is_left_as_it_was():
-    before = torch.get_float32_matmul_precision()
-    try:
-        torch.set_float32_matmul_precision("medium")
-        machine.peak(torch.float32, "cpu", seconds=0.05, sizes=(32,))
-        assert torch.get_float32_matmul_precision() == "medium"
-    finally:
-        torch.set_float32_matmul_precision(before)
+@pytest.mark.parametrize(("together", "threads", "rate"), [(1, 2, 4e9), (0.1, 1, 0.4 * 4e9)])
+def test_where_others_have_the_cores_one_thread_may_be_the_best(matmuls, stopwatch, together, threads, rate):
+    alone = stopwatch.seconds
+    stopwatch.seconds = lambda fn, inputs, threads: alone(fn, inputs, threads) / (together if threads == 2 else 1)
+    stopwatch.disturbed = lambda threads: threads == 2
+    found = matmuls()
+    assert found.disturbed and (found.timing.threads, found.flop_per_s) == (threads, pytest.approx(rate))
+    assert not matmuls(threads=1).disturbed
 
 
-@pytest.mark.parametrize("dtype", [torch.int32, "int8", "bool", "floaty", "tfloat32", 3])
+def test_a_peak_runs_on_the_device_and_by_the_setting_of_its_dtype(stopwatch):
+    ran = []
+
+    def seconds(fn, inputs, threads):
+        out = fn()
+        assert fn() is out  # written into one memory
+        ran.append((out.dtype, out.device.type, torch.get_float32_matmul_precision()))
+        return 1.0
+
+    stopwatch.seconds, before = seconds, torch.get_float32_matmul_precision()
+    for dtype in ("tfloat32", torch.float32, "bfloat16"):
+        machine.peak(dtype, "meta", sizes=(32,), seconds=1)
+        assert torch.get_float32_matmul_precision() == before
+    assert set(ran) == {
+        (torch.float32, "meta", "high"), (torch.float32, "meta", "highest"), (torch.bfloat16, "meta", "highest")
+    }  # fmt: skip
+
+
+def test_float8_is_multiplied_with_scales():
+    found = machine.peak("float8_e4m3fn", "cpu", sizes=(32,), seconds=0.01)
+    assert (found.dtype, found.size) == ("float8_e4m3fn", 32)
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, "bool", "floaty", "tfloat32", 3])
 def test_what_is_no_float_has_no_peak(dtype):
     with pytest.raises(ValueError, match="give a floating-point dtype such as bfloat16"):
         machine.peak(dtype, "cpu")
 
 
 def test_a_dtype_that_the_device_cannot_multiply_is_named(monkeypatch):
-    def refuse(*args):
+    def refuse(*args, **more):
         raise NotImplementedError('"addmm" not implemented for this\nmore')
 
-    monkeypatch.setattr(machine, "_matmul", lambda *args: refuse)
-    with pytest.raises(ValueError, match=r'cannot multiply float32 matrices of 32 × 32: "addmm" not implemented for t'):
+    monkeypatch.setattr(torch, "mm", refuse)
+    with pytest.raises(
+        ValueError, match=r'cannot multiply \S+float32 matrices of 32 × 32: "addmm" not implemented for t'
+    ):
         machine.peak(torch.float32, "cpu", sizes=(32,))
 
 
-def test_the_machine_has_a_name_and_memory():
-    assert machine.name("cpu").strip()
-    assert machine.free_memory("cpu") > 2**27
-    assert machine.spec("cpu") is None
-    assert machine.device() in ("cpu", "cuda")
+@pytest.mark.parametrize(("nbytes", "kernels"), [(2**16, {1}), (2**24, {1, 2, 3})])
+@pytest.mark.parametrize("fast", [1, 2, 3])
+def test_bandwidth_counts_the_bytes_that_the_best_kernel_moves(stopwatch, nbytes, kernels, fast):
+    """Read, copy and add have one, two and three arguments. A sum of ones has read four bytes for each."""
+    moved = {}
+
+    def seconds(fn, inputs, threads):
+        assert len({its[0].storage_offset() for its in inputs}) == len(inputs)  # slices that take turns
+        assert {one.untyped_storage().nbytes() for its in inputs for one in its} == {nbytes}
+        out, count = fn(*inputs[0]), len(inputs[0])
+        moved.setdefault(count, float(out.sum()) * 4 if count == 1 else sum(one.nbytes for one in inputs[0]))
+        assert count == 1 or out is inputs[0][-1 if count == 3 else 1]
+        return 1.0 if count == fast or fast not in kernels else 5.0
+
+    stopwatch.seconds = seconds
+    found = machine.bandwidth(nbytes, "cpu", threads=2)
+    assert set(moved) == kernels and found.nbytes == nbytes
+    assert found.byte_per_s == pytest.approx(moved[fast] if fast in kernels else moved[1])
+
+
+@pytest.mark.parametrize("nbytes", [0, -1, 4095, 2**26])
+def test_a_working_set_is_neither_all_overhead_nor_most_of_what_is_free(monkeypatch, nbytes):
+    monkeypatch.setattr(machine, "free_memory", lambda where: 2**26)
+    with pytest.raises(
+        ValueError, match="a working set has from 4 KiB to half of the 64 MiB that are free on cpu, got"
+    ):
+        machine.bandwidth(nbytes, "cpu")
+
+
+@pytest.mark.parametrize(
+    ("cache", "free", "size"), [(2**20, 2**40, 2**30), (2**29, 2**40, 2**31), (2**20, 2**31 + 5, 2**29)]
+)
+def test_main_memory_is_more_than_any_cache_and_no_more_than_a_quarter(monkeypatch, stopwatch, cache, free, size):
+    monkeypatch.setattr(machine, "caches", lambda where: {"L1": 1, "L2": cache})
+    monkeypatch.setattr(machine, "free_memory", lambda where: free)
+    monkeypatch.setattr(torch, "ones", torch.empty)  # nothing is read here
+    stopwatch.seconds = lambda *its: 1.0
+    assert machine.bandwidth(where="cpu").nbytes == size
+    assert [one.nbytes for one in machine.sweep("cpu")] == [2**p for p in range(14, size.bit_length())]
+
+
+def test_a_sweep_is_one_cores_and_keeps_the_best_of_its_rounds(monkeypatch, stopwatch):
+    monkeypatch.setattr(machine, "free_memory", lambda where: 2**18)
+    times = iter([1.0, 1.0, 1.0, 0.5, 0.98, 1.0, 0.99, 0.25, 1.0])  # rounds of three sizes
+    quiet = iter([1, 1, 1, 1, 1, 1, 1, 0, 1])
+    stopwatch.seconds, stopwatch.disturbed = lambda *its: next(times), lambda threads: not next(quiet)
+    found = machine.sweep("cpu", seconds=9)
+    assert [(one.nbytes, one.timing.low, one.disturbed) for one in found] == [
+        (2**14, 0.5, False), (2**15, 0.25, True), (2**16, 1.0, False)
+    ]  # fmt: skip
+    assert [threads for _, _, threads in stopwatch.asked] == [1] * 9
+    assert sum(seconds for _, seconds, _ in stopwatch.asked) == pytest.approx(9)
+
+
+def test_what_follows_from_a_disturbed_measurement_is_disturbed():
+    run, bad = Timing(1, 1, 1, 3), Timing(1, 1, 1, 3, disturbed=True)
+    for one, other in ((run, run), (bad, run), (run, bad)):
+        roof = machine.roof(Peak(8.0, "float32", "x", 9, one, ()), Bandwidth(2.0, 4096, "add", "x", other))
+        assert (roof.ridge, roof.attainable(1), roof.disturbed) == (4.0, 2.0, one.disturbed or other.disturbed)
+
+
+def test_results_read_as_sentences():
+    run = Timing(2.0, 1.0, 3.0, 9)
+    assert repr(Peak(2e12, "float32", "x", 64, run, ())) == f"2 TFLOP/s in float32 on x, 64 × 64 matmul: {run}"
+    assert repr(Bandwidth(2e9, 2**20, "add", "x", run)) == f"2 GB/s in 1 MiB on x, add: {run}"
+
+
+# --- ops -----------------------------------------------------------------------------------------------------------
+
+SMALL = machine.ops("float64", rows=128)
+
+
+def made(op):
+    torch.manual_seed(0)
+    return [torch.rand(shape, dtype=getattr(torch, op.dtype)) for shape in op.shapes]
+
+
+@pytest.mark.parametrize("op", SMALL, ids=lambda op: op.name)
+def test_formulas_agree_with_the_count(op):
+    cost = counting.count(op.run, *made(op))
+    # Of attention the formula has the matmuls alone.
+    assert op.flops == pytest.approx(cost.flops, rel=0.08 if op.name == "attention" else 0)
+    assert op.bytes == (cost.bytes_eager if "eager" in op.name else cost.bytes_ideal)
+    assert not cost.uncounted and op.intensity == op.flops / op.bytes
+
+
+@pytest.mark.parametrize("op", SMALL, ids=lambda op: op.name)
+def test_an_op_computes_what_its_name_says(op):
+    first, *rest = made(op)
+    gelu = torch.nn.functional.gelu(first, approximate="tanh")
+    expected = {
+        "ReLU": lambda: first.clamp(min=0),
+        "GELU, fused": lambda: gelu,
+        "GELU, eager": lambda: gelu,
+        "softmax": lambda: first.exp() / first.exp().sum(1, keepdim=True),
+        "layer norm": lambda: (first - first.mean(1, keepdim=True)) / (first.var(1, False, keepdim=True) + 1e-5).sqrt(),
+        "dot": lambda: (first * rest[0]).sum(),
+        "matrix-vector": lambda: (first * rest[0]).sum(1),
+        "attention": lambda: (first @ rest[0].mT / 8).softmax(-1) @ rest[1],
+        # The gradients of the sum: what reaches a weight is its input, where the ReLU let it through.
+        "MLP step": lambda: (
+            first.T @ ((first @ rest[0] > 0) * rest[1].sum(1)),
+            (first @ rest[0]).relu().sum(0)[:, None].expand_as(rest[1]),
+        ),
+    }
+    torch.testing.assert_close(op.run(first, *rest), expected.get(op.name, lambda: first @ rest[0])())
+
+
+def test_there_are_fourteen_ops_and_half_the_itemsize_halves_their_bytes():
+    names = [op.name for op in machine.ops()]
+    assert len(names) == len(set(names)) == 14
+    assert [(op.flops, op.bytes) for op in SMALL] == [(op.flops, 4 * op.bytes) for op in machine.ops("bfloat16", 128)]
+
+
+def test_no_cache_has_the_inputs_of_an_op(monkeypatch, stopwatch):
+    monkeypatch.setattr(machine, "caches", lambda where: {"L2": 2**20})
+    monkeypatch.setattr(machine, "free_memory", lambda where: 2**24)
+    seen = []
+
+    def seconds(fn, inputs, threads):
+        fn(*inputs[0])
+        starts = {one.data_ptr() for its in inputs for one in its}
+        assert len(starts) == sum(map(len, inputs))
+        seen.append(tuple(tuple(one.shape) for one in inputs[-1]))
+        # As much as fits: main memory is 4 MiB here.
+        assert 2**21 < sum(one.nbytes for its in inputs for one in its) <= 2**22
+        return float(len(seen))
+
+    stopwatch.seconds = seconds
+    found = machine.runs(machine.ops(rows=128)[:10], "cpu", seconds=20, threads=2)
+    assert seen == [op.shapes for op in machine.ops(rows=128)[:10]]
+    assert [run.low for run in found] == list(range(1, 11)) and {s for _, s, _ in stopwatch.asked} == {2.0}
+    with pytest.raises(ValueError, match=r"the inputs of ReLU are too much for the 4 MiB that there are"):
+        machine.runs(machine.ops(rows=2048), "cpu")
+
+
+def test_a_disturbed_op_has_the_time_of_one_thread_where_that_is_less(stopwatch, monkeypatch):
+    monkeypatch.setattr(machine, "free_memory", lambda where: 2**24)
+    stopwatch.seconds, stopwatch.disturbed = (lambda fn, inputs, threads: {1: 2.0, 2: 9.0}[threads]), lambda n: n == 2
+    (run,) = machine.runs(machine.ops(rows=128)[:1], "cpu", threads=2)
+    assert (run.low, run.threads, run.disturbed) == (2.0, 1, True)
+    assert not machine.runs(machine.ops(rows=128)[:1], "cpu", threads=1)[0].disturbed
+
+
+# --- what the system tells -----------------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def system(monkeypatch, tmp_path):
-    """A folder in place of the root of the file system; returns a function that writes a file in it."""
+    """A folder in place of the root of the file system, empty at first; returns a function that writes a file in it."""
 
     def write(path, text):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_bytes(text if isinstance(text, bytes) else text.encode())
 
     monkeypatch.setattr(machine, "Path", lambda path: tmp_path / path.removeprefix("/"))
+    monkeypatch.setattr(machine.platform, "processor", lambda: "x86")
+    monkeypatch.setattr(machine.os, "sysconf", {"SC_PAGE_SIZE": 4096}.__getitem__, raising=False)
+    monkeypatch.delenv("MEM_LIMIT", raising=False)
     return write
 
 
-def test_the_name_of_a_cpu_is_its_model_name(system, monkeypatch):
-    monkeypatch.setattr(machine.platform, "processor", lambda: "x86")
-    monkeypatch.setattr(machine.platform, "machine", lambda: "amd64")
-    assert machine.name("cpu") == "x86"
-    system("proc/cpuinfo", "processor\t: 0\nModel Name\t:  Fast: 3 GHz \nmodel name\t: another\n")
-    assert machine.name("cpu") == machine.name(torch.device("cpu")) == "Fast: 3 GHz"
+def test_a_system_that_tells_nothing_is_measured_all_the_same(system, stopwatch):
+    assert (machine.name("cpu"), machine.caches("cpu"), machine.free_memory("cpu")) == ("x86", {}, 2**30)
+    stopwatch.seconds = lambda *its: 1.0
+    assert [one.nbytes for one in machine.sweep("cpu")] == [2**p for p in range(14, 29)]
+    assert len(machine.runs(machine.ops(), "cpu")) == 14
+
+
+def test_the_name_of_a_cpu_is_its_model_name(system):
+    system("proc/cpuinfo", "processor\t: 0\nmodel name\t:  Fast: 3 GHz \nmodel name\t: another\n")
+    assert machine.name("cpu") == "Fast: 3 GHz"
     assert machine.name("meta") == "x86"  # nothing is known about it from there
     system("proc/cpuinfo", b"model name: M\xfc 1\n")  # no UTF-8
     assert machine.name("cpu") == "M\N{REPLACEMENT CHARACTER} 1"
-    system("proc/cpuinfo", "processor\t: 0\n")
-    assert machine.name("cpu") == "x86"
-    monkeypatch.setattr(machine.platform, "processor", lambda: "")
-    assert machine.name("cpu") == "amd64"
-    monkeypatch.setattr(machine.platform, "machine", lambda: "")
-    assert machine.name("cpu") == "cpu"
-
-
-def test_free_memory_is_what_the_system_tells(system, monkeypatch):
-    parts = {"SC_PHYS_PAGES": 40, "SC_PAGE_SIZE": 4096}
-    monkeypatch.setattr(machine.os, "sysconf", parts.__getitem__, raising=False)
-    assert machine.free_memory("cpu") == 40 * 4096 // 4
-    system("proc/meminfo", "MemTotal:  9 kB\nMemAvailable:   5 kB\nMemFree: 3 kB\n")
-    assert machine.free_memory("cpu") == 5 * 1024
-    system("proc/meminfo", "MemTotal:  9 kB\n")
-    assert machine.free_memory("cpu") == 40 * 4096 // 4
-    monkeypatch.delattr(machine.os, "sysconf")
-    assert machine.free_memory("cpu") == 2**30
 
 
 def test_free_memory_is_what_a_hub_or_a_container_leaves(system, monkeypatch):
-    monkeypatch.setattr(machine.os, "sysconf", {"SC_PAGE_SIZE": 4096}.__getitem__, raising=False)
-    system("proc/meminfo", "MemAvailable:   1000 kB\n")
+    system("proc/meminfo", "MemTotal:  9 kB\nMemAvailable:   1000 kB\nMemFree: 3 kB\n")
     system("proc/self/statm", "9999 25 7 1 0 8 0\n")  # 25 pages of 4 KiB are in use
+    assert machine.free_memory("cpu") == 1000 * 1024
     monkeypatch.setenv("MEM_LIMIT", str(700 * 1024))
-    assert machine.free_memory("cpu") == 600 * 1024
     system("sys/fs/cgroup/memory.max", "max\n")
     assert machine.free_memory("cpu") == 600 * 1024
     system("sys/fs/cgroup/memory/memory.limit_in_bytes", f"{300 * 1024}\n")
     assert machine.free_memory("cpu") == 200 * 1024
     system("sys/fs/cgroup/memory.max", f"{99 * 1024}\n")  # less than it has: the system will take it away
     assert machine.free_memory("cpu") == 0
-    monkeypatch.setenv("MEM_LIMIT", "2G")  # no number of bytes: not what a hub writes
-    for limit in ("memory.max", "memory/memory.limit_in_bytes"):
-        system(f"sys/fs/cgroup/{limit}", f"{2**62}\n")
-    assert machine.free_memory("cpu") == 1000 * 1024
 
 
-def test_caches_are_those_of_all_cores_together(system, monkeypatch):
-    def cache(index, kind, level, size, shared):
-        told = {"type": kind, "level": level, "size": size, "shared_cpu_map": shared}
-        for key, text in told.items():
+def test_caches_are_those_that_a_core_sees(system):
+    rows = (
+        ("Data", 1, "48K"),
+        ("Instruction", 1, "32K"),
+        ("Unified", 2, "2048K"),
+        ("Unified", 7, "x"),
+        ("Unified", 3, "9K"),
+    )
+    for index, row in enumerate(rows):
+        for key, text in zip(("type", "level", "size"), row, strict=True):
             system(f"sys/devices/system/cpu/cpu0/cache/index{index}/{key}", f"{text}\n")
-
-    monkeypatch.setattr(machine.os, "cpu_count", lambda: 48)
-    cache(0, "Data", 1, "48K", "1")
-    cache(1, "Instruction", 1, "32K", "1")
-    cache(2, "Unified", 2, "2048K", "3")
-    cache(3, "Unified", 7, "broken", "1")
-    cache(4, "Unified", 3, "32768K", "ffff,ffffffff")
-    assert machine.caches("cpu") == {"L1": 48 * 48 * 1024, "L2": 24 * 2048 * 1024, "L3": 32768 * 1024}
-    cache(5, "Unified", 4, "1K", "0")  # shared by nobody: nonsense
-    assert "L4" not in machine.caches("cpu")
-    monkeypatch.setattr(machine.os, "cpu_count", lambda: None)
-    assert machine.caches("cpu")["L3"] == 32768 * 1024
+    assert machine.caches("cpu") == {"L1": 48 * 1024, "L2": 2048 * 1024, "L3": 9 * 1024}
 
 
 def test_a_gpu_is_described_by_its_driver(monkeypatch):
@@ -220,63 +323,101 @@ def test_a_gpu_is_described_by_its_driver(monkeypatch):
     monkeypatch.setattr(torch.cuda, "get_device_name", {torch.device("cuda"): "NVIDIA H100 PCIe"}.__getitem__)
     monkeypatch.setattr(torch.cuda, "mem_get_info", {torch.device("cuda"): (5, 80)}.__getitem__)
     monkeypatch.setattr(torch.cuda, "get_device_properties", {torch.device("cuda"): told}.__getitem__)
-    assert machine.device() == "cuda"
-    assert machine.name() == "NVIDIA H100 PCIe"
-    assert machine.spec().memory == 80e9
+    assert (machine.device(), machine.name(), machine.free_memory()) == ("cuda", "NVIDIA H100 PCIe", 5)
+    assert machine.caches() == {"L2": 50}
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert machine.device() == "cpu"
-    assert machine.spec("cuda").memory == 80e9
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    assert (machine.free_memory(), machine.caches()) == (5, {"L2": 50})
-    del told.L2_cache_size
-    assert machine.caches() == {}
 
 
-def test_float8_is_multiplied_with_scales():
-    product = machine._matmul(32, torch.float8_e4m3fn, torch.device("cpu"))()
-    assert product.shape == (32, 32) and product.dtype == torch.bfloat16 and product.any()
+# --- recorded and published ----------------------------------------------------------------------------------------
 
 
-def test_a_product_is_written_into_one_memory_of_the_device():
-    for where in ("cpu", "meta"):
-        call = machine._matmul(32, torch.bfloat16, torch.device(where))
-        assert call() is call()
-        assert (call().dtype, call().device.type) == (torch.bfloat16, where)
+@pytest.fixture
+def tiny(stopwatch, monkeypatch):
+    """A whole record, in no time."""
+    stopwatch.seconds, stopwatch.disturbed = lambda *its: 0.5, lambda threads: False
+    monkeypatch.setattr(machine, "free_memory", lambda where: 2**28)
+    return machine.record("cpu", seconds=1.0)
 
 
-def test_tfloat32_is_float32_by_another_setting():
-    before = torch.get_float32_matmul_precision()
-    for label, setting in (("tfloat32", "high"), ("float32", "highest"), ("bfloat16", "highest")):
-        with machine._float32_as(label):
-            assert torch.get_float32_matmul_precision() == setting
-        assert torch.get_float32_matmul_precision() == before
+def test_a_record_survives_the_file(tiny, tmp_path):
+    tiny.save(tmp_path / "r.json")
+    again = machine.load(tmp_path / "r.json")
+    assert again == dataclasses.replace(tiny, ops=[row | {"shapes": [*map(list, row["shapes"])]} for row in tiny.ops])
+    assert len((tmp_path / "r.json").read_text().splitlines()) < 100  # a row of numbers per line
 
 
-def test_what_a_record_measures_are_floats_and_tfloat32_where_there_is_a_matrix_unit():
-    floats = {str(value).removeprefix("torch.") for value in vars(torch).values() if isinstance(value, torch.dtype)}
-    assert set(machine._DTYPES["cpu"]) <= floats
-    assert set(machine._DTYPES["cuda"]) - floats == {"tfloat32"}
+def test_a_record_says_what_was_measured(tiny):
+    assert {row["dtype"] for row in tiny.peaks} == {"float64", "float32", "bfloat16", "float16"}
+    assert [row["flops"] for row in tiny.ops] == [op.flops for op in machine.ops()]
+    assert tiny.memory["nbytes"] == tiny.sweep[-1]["nbytes"] and tiny.device == machine.name("cpu")
+    datetime.date.fromisoformat(tiny.date)
+    assert tiny.roof("float32").ridge == tiny.peaks[1]["flop_per_s"] / tiny.memory["byte_per_s"]
+    assert not tiny.roof("float32").disturbed
+    assert dataclasses.replace(tiny, memory=tiny.memory | {"disturbed": True}).roof("float32").disturbed
+    with pytest.raises(ValueError, match=r"was not measured in float8_e4m3fn, only in float64, float32"):
+        tiny.roof("float8_e4m3fn")
 
 
-def test_the_sizes_are_powers_of_two_and_what_lies_in_between():
-    assert list(machine.SIZES) == sorted([2**p for p in range(8, 15)] + [3 * 2**p for p in range(7, 13)])
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"method": 1}', "no json"])
+def test_other_files_are_no_records(text, tmp_path):
+    (tmp_path / "r.json").write_text(text)
+    with pytest.raises(ValueError, match=r"^r\.json is no record of a machine: "):
+        machine.load(tmp_path / "r.json")
 
 
-def test_what_a_matmul_needs():
-    assert machine._needs(10, torch.float64) == 3 * 100 * 8
-    assert machine._needs(10, torch.bfloat16) == 3 * 100 * 4  # made in float32
+def test_another_method_is_not_understood(tiny, tmp_path):
+    dataclasses.replace(tiny, method=1).save(tmp_path / "r.json")
+    with pytest.raises(ValueError, match=r"^r\.json was measured by method 1, and this course has 2$"):
+        machine.load(tmp_path / "r.json")
 
 
-def test_a_peak_reads_as_a_sentence():
-    timing = Timing(2.0, 1.0, 3.0, 9)
-    assert repr(machine.Peak(2e12, "float32", "x", 64, timing, ())) == (
-        "2 TFLOP/s in float32 on x, 64 × 64 matmul: 2 s (from 1 s to 3 s; 9 runs, 1 thread)"
+def test_the_command_writes_a_record(tiny, tmp_path, monkeypatch, capsys):
+    asked = []
+    monkeypatch.setattr(machine, "record", lambda device, seconds: asked.append((device, seconds)) or tiny)
+    for more, _ in (([], 0), (["--device", "cpu", "--seconds", "2.5"], 1)):
+        monkeypatch.setattr("sys.argv", ["machine", "--out", str(tmp_path / "mine.json"), *more])
+        machine.main()
+    assert asked == [(None, 40.0), ("cpu", 2.5)]
+    assert machine.load(tmp_path / "mine.json").device == tiny.device
+    assert re.search(
+        r"float32 \d+.*FLOP/s.*14 ops\.\nDisturbed: 0 of \d+\. Wrote mine\.json\.", capsys.readouterr().out
     )
+    monkeypatch.setattr("sys.argv", ["machine", "--out", "nowhere/at/all.json"])
+    with pytest.raises(SystemExit):
+        machine.main()
+    assert "there is no folder nowhere/at" in capsys.readouterr().err
+
+
+def test_there_is_a_recorded_machine():
+    assert machine.recorded() and all(isinstance(one, Record) for one in machine.recorded())
+
+
+@pytest.mark.parametrize("record", machine.recorded(), ids=lambda record: record.device)
+def test_recorded_runs_are_complete_and_name_no_place(record, tmp_path):
+    record.save(tmp_path / "r.json")
+    assert not re.search(r"/(?:home|root|tmp|usr|work|Users)\b|\.local\b|hostname", (tmp_path / "r.json").read_text())
+    assert {"torch", "python", "system"} <= set(record.software) and record.roof("bfloat16").peak > 0
+    sizes = [row["nbytes"] for row in record.sweep]
+    assert sizes == sorted(sizes) and len(sizes) >= 10
+    costs = {(op.name, op.dtype): (op.flops, op.bytes) for op in machine.ops(rows=record.ops[0]["shapes"][0][0])}
+    assert costs.items() <= {((row["name"], row["dtype"]), (row["flops"], row["bytes"])) for row in record.ops}
+    for row in (*record.peaks, record.memory, *record.sweep, *record.ops):
+        assert 0 < row["fastest"] <= row["seconds"] and row["disturbed"] in (True, False)
+
+
+def test_published_ceilings_are_below_their_data_sheets_and_cite_a_source():
+    rows = machine.published()
+    assert len(rows) == len({(row.device, row.dtype) for row in rows}) > 10
+    assert all(1e14 < row.measured < row.datasheet < 1e16 and "https://" in row.source for row in rows)
+    assert {row.dtype for row in rows} == {"bfloat16", "float8_e4m3fn"}
+    assert not {row.device for row in rows} & {record.device for record in machine.recorded()}
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
-@pytest.mark.parametrize("dtype", ["float32", "tfloat32", "bfloat16"])
-def test_a_known_gpu_stays_below_its_spec_sheet(dtype):
-    row = machine.spec("cuda")
-    found = machine.peak(dtype, "cuda", seconds=2)
-    assert row is None or 0.3 < found.flop_per_s / row.peak(dtype) < 1.05
+def test_a_gpu_is_measured():
+    assert (
+        machine.peak("bfloat16", "cuda", seconds=1).flop_per_s > machine.peak("float64", "cuda", seconds=1).flop_per_s
+    )
+    assert machine.sweep("cuda", seconds=1)[-1].byte_per_s > 1e10
+    assert all(run.low > 0 for run in machine.runs(machine.ops("bfloat16", 8192), "cuda"))
