@@ -1,6 +1,7 @@
 """A page, a deck of slides and a start page: whole files with all they need in them."""
 
 import re
+from base64 import b64encode
 from collections.abc import Iterable
 from importlib.resources import files
 from pathlib import Path
@@ -14,7 +15,7 @@ from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 from nbformat import NotebookNode
 from pygments.formatters import HtmlFormatter
 
-from helpers import explore
+from helpers import draw, explore, model
 from helpers.export.cells import for_page, for_slides
 
 HERE = Path(__file__).resolve().parent
@@ -106,6 +107,8 @@ def write(kind: str, notebooks: Iterable[Path], out: Path, notes: bool = False) 
     for path, before, one, after in zip(lessons, order, order[1:], order[2:], strict=False):
         around = {"title": one["title"], "previous": before, "next": after}
         (out / one["file"]).write_text(document(kind, path, names, notes, **around), encoding="utf-8")
-    start = Document(names).fill("index.html.j2", kind=kind, lessons=lessons.values())
+    card = draw.block(model.MODELS["Llama 3 8B"], 1, 8192)
+    card = {"png": b64encode(card.png()).decode(), "alt": card.alt}
+    start = Document(names).fill("index.html.j2", kind=kind, lessons=lessons.values(), card=card)
     (out / "index.html").write_text(start, encoding="utf-8")
     return [out / name for name in [*names.values(), "index.html"]]
