@@ -166,16 +166,19 @@ def _mistake(exercise: Exercise, outcomes: list[Any], costs: list[float] | None 
     """The sentence of the one mistake that gives the same in every case, and if asked for at the same costs."""
     found = set()
     for which, (formula, sentence) in enumerate(exercise.wrong):
-        alike = all(_alike(mine, _known(exercise, which, place), exercise) for place, mine in enumerate(outcomes))
+        alike = all(_alike(exercise, which, place, mine) for place, mine in enumerate(outcomes))
         if alike and (costs is None or costs == _costs(exercise, formula)):
             found.add(sentence)
     return found.pop() if len(found) == 1 else None
 
 
-def _alike(found: Any, other: Any, exercise: Exercise) -> bool:
-    if isinstance(found, Failed) or isinstance(other, Failed):
-        return isinstance(found, Failed) and isinstance(other, Failed) and found.kind == other.kind
-    return difference(found, other, exercise) is None
+def _alike(exercise: Exercise, which: int, place: int, found: Any) -> bool:
+    theirs, right = _known(exercise, which, place), _known(exercise, None, place)
+    if isinstance(found, Failed) or isinstance(theirs, Failed):
+        return isinstance(found, Failed) and isinstance(theirs, Failed) and found.kind == theirs.kind
+    if isinstance(right, torch.Tensor) and isinstance(found, torch.Tensor) != isinstance(theirs, torch.Tensor):
+        return False  # elsewhere a tensor is a spelling of a number
+    return difference(found, theirs, exercise) is None
 
 
 def _costs(exercise: Exercise, function: Callable[..., Any]) -> list[float]:

@@ -1,37 +1,58 @@
 """The exercises of notebook 02."""
 
 import math
+import random
 from collections.abc import Callable
+from itertools import combinations, zip_longest
 
 import torch
 
 from helpers.exercises.costs import allocated_bytes
-from helpers.exercises.exercise import Exercise, function, part, parts, value
+from helpers.exercises.exercise import Exercise, function, part, parts, value, whole
 
 # fmt: off
 
-value("permuted_stride", torch.empty(2, 3, 4, 5).permute(0, 2, 1, 3).stride(), [
-    (torch.empty(2, 4, 3, 5).stride(), "Those are the strides of a fresh tensor of that shape: permute moves no data."),
-    (torch.empty(2, 3, 4, 5).stride(),
-     "Those are the strides before the permute: they move along with their dimensions."),
+value("permuted_stride", (60, 5, 20, 1), [
+    ((60, 15, 5, 1), "Those are the strides of a fresh tensor of that shape: permute moves no data."),
+    ((60, 20, 5, 1), "Those are the strides before the permute: they move along with their dimensions."),
     ((2, 4, 3, 5), "That is the new shape; the question asks for the stride."),
     ((240, 20, 80, 4), "Those are bytes: a stride counts elements."),
     ((1, 5, 20, 60), "You reversed all dimensions: permute(0, 2, 1, 3) swaps the two in the middle."),
+    ((1, 6, 2, 24), "You let the first index run fastest: in a fresh tensor it is the last."),
+    ((12, 4, 3, 5), "A stride is the product of all sizes to its right, not of one of them."),
 ])
 
+
+def _at(index: tuple[int, ...], stride: tuple[int, ...]) -> int:
+    return sum(i * s for i, s in zip(index, stride, strict=False))
+
+
+def _draw_element(r: random.Random) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+    count = r.randint(1, 4)
+    return tuple(r.randint(0, 9) for _ in range(count)), tuple(r.randint(0, 40) for _ in range(count)), r.randint(0, 99)
+
+
 function("offset_at",
-    lambda index, stride, offset: offset + sum(i * s for i, s in zip(index, stride, strict=True)), [
-    (lambda index, stride, offset: sum(i * s for i, s in zip(index, stride, strict=True)),
-     "You forgot the offset: a slice starts later on its storage."),
-    (lambda index, stride, offset: (offset + sum(index) + sum(stride)),
+    lambda index, stride, offset: offset + _at(index, stride), [
+    (lambda index, stride, offset: _at(index, stride), "You forgot the offset: a slice starts later on its storage."),
+    (lambda index, stride, offset: offset + sum(index) + sum(stride),
      "You added index and stride: each index is multiplied by its stride."),
-    (lambda index, stride, offset: (offset + sum(i * s for i, s in zip(index, reversed(stride), strict=True))),
+    (lambda index, stride, offset: offset + _at(index, stride[::-1]),
      "You paired the indices with the strides in reverse order."),
-    (lambda index, stride, offset: offset + sum(i * s for i, s in zip(index, (*stride[:-1], 1), strict=False)),
+    (lambda index, stride, offset: offset + _at(index, (*stride[:-1], 1)),
      "You took the last stride for 1: it counts like the others."),
-    (lambda index, stride, offset: (4 * (offset + sum(i * s for i, s in zip(index, stride, strict=True)))),
+    (lambda index, stride, offset: 4 * (offset + _at(index, stride)),
      "That is in bytes of float32; the offset counts elements."),
-    ], cases=[((2, 1), (4, 1), 0), ((1, 2, 3), (12, 4, 1), 5), ((3, 2), (1, 6), 1), ((5, 2), (0, 1), 4), ((), (), 7)])
+    (lambda index, stride, offset: offset * _at(index, stride), "The offset is added, not multiplied."),
+    (lambda index, stride, offset: offset - _at(index, stride), "The products are added to the offset."),
+    (lambda index, stride, offset: offset + index[0] * stride[0] + index[1] * stride[1],
+     "That is for two dimensions: the tensor may have any number of them, and none, too."),
+    (lambda index, stride, offset: offset + math.prod(index) * math.prod(stride),
+     "One product per dimension, and then their sum: you multiplied all of them."),
+    ],
+    cases=[((2, 1), (4, 1), 0), ((1, 2, 3), (12, 4, 1), 5), ((3, 2), (1, 6), 1), ((5, 2), (0, 1), 4), ((), (), 7)],
+    draw=_draw_element,
+    same={"return offset + sum((i * step for i, step in zip(stride, index)))": "a product does not mind the order"})
 
 
 def _index_at(offset: int, shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -42,31 +63,51 @@ def _index_at(offset: int, shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(reversed(digits))
 
 
-def _dense_strides(shape: tuple[int, ...]) -> list[int]:
+def _dense(shape: tuple[int, ...]) -> list[int]:
     return [math.prod(shape[k + 1 :]) for k in range(len(shape))]
+
+
+def _draw_cell(r: random.Random) -> tuple[int, tuple[int, ...]]:
+    shape = tuple(r.randint(1, 7) for _ in range(r.randint(1, 4)))
+    return r.randrange(math.prod(shape)), shape
 
 
 function("index_at",
     _index_at, [
-    (lambda offset, shape: tuple(reversed(_index_at(offset, shape[::-1]))),
+    (lambda offset, shape: _index_at(offset, shape[::-1])[::-1],
      "Your first index runs fastest: in a contiguous tensor it is the last."),
-    (lambda offset, shape: tuple(reversed(_index_at(offset, shape))),
+    (lambda offset, shape: _index_at(offset, shape)[::-1],
      "You collected the indices from the last to the first: turn them round."),
-    (lambda offset, shape: tuple(offset // stride for stride in _dense_strides(shape)),
+    (lambda offset, shape: _index_at(offset, shape[::-1]),
+     "You divided by the first size first: the last index runs fastest, so start there."),
+    (lambda offset, shape: tuple(offset // s for s in _dense(shape)),
      "You divided by the strides but took no remainder: an index stays below its size."),
     (lambda offset, shape: tuple(offset % size for size in shape),
      "You took each remainder of the whole offset: divide by the stride first."),
-    ], cases=[(7, (3, 4)), (23, (2, 3, 4)), (13, (2, 3, 4)), (0, (5,)), (1234, (10, 10, 20))])
+    (lambda offset, shape: tuple(offset // size for size in shape), "Divide by the stride, not by the size."),
+    (lambda offset, shape: tuple(offset % s for s in _dense(shape)),
+     "The remainder is what is left for the next index: divide by the stride, too."),
+    (lambda offset, shape: divmod(offset, shape[-1]),
+     "That is for two dimensions: go on dividing, one size after the other."),
+    (lambda offset, shape: tuple(i + 1 for i in _index_at(offset, shape)), "Indices start at 0."),
+    ],
+    cases=[(7, (3, 4)), (23, (2, 3, 4)), (13, (2, 3, 4)), (0, (5,)), (1234, (10, 10, 20))], draw=_draw_cell)
 
 
-def _windows(x: torch.Tensor, size: int, short: int = 0, step: int = 0, offset: int | None = None) -> torch.Tensor:
+def _windows(x: torch.Tensor, size: int, more: int = 0, step: int = 0, offset: int | None = None) -> torch.Tensor:
     step = step or x.stride(0)
-    return torch.as_strided(x, (len(x) - size + 1 - short, size), (step, step), offset)
+    return torch.as_strided(x, (len(x) - size + 1 + more, size), (step, step), offset)
+
+
+def _draw_line(r: random.Random) -> tuple[torch.Tensor, int]:
+    x = torch.arange(r.randint(20, 60)) * r.randint(1, 9)
+    x = x[r.randint(0, 5) :: r.randint(1, 3)]
+    return x, r.randint(1, len(x))
 
 
 function("windows",
     lambda x, size: x.unfold(0, size, 1), [
-    (lambda x, size: _windows(x, size, short=1), "One window too few: n elements have n − size + 1 windows."),
+    (lambda x, size: _windows(x, size, more=-1), "One window too few: n elements have n − size + 1 windows."),
     (lambda x, size: _windows(x, size, step=1),
      "You assumed that neighbours are one cell apart; a column or x[::2] has another x.stride(0)."),
     (lambda x, size: _windows(x, size, offset=0),
@@ -74,16 +115,22 @@ function("windows",
     (lambda x, size: _windows(x, size).t(), "Each row is to be one window; yours are the columns."),
     (lambda x, size: x[: len(x) // size * size].reshape(-1, size),
      "Those windows do not overlap: neighbouring windows start one element apart."),
+    (lambda x, size: torch.as_strided(x, (len(x) - size + 1, size), (size * x.stride(0), x.stride(0))),
+     "The next window starts one element further, not one window further."),
+    (lambda x, size: torch.as_strided(x, (len(x) - size + 1, size), (4 * x.stride(0), 4 * x.stride(0))),
+     "A stride counts elements, not bytes."),
+    (lambda x, size: _windows(x.contiguous(), size),
+     "The windows are right, but contiguous() copies a slice with a step: use x.stride(0) instead."),
+    (lambda x, size: _windows(x.clone(), size), "The windows are right, but x is copied first: use it as it is."),
     (lambda x, size: torch.stack([x[i : i + size] for i in range(len(x) - size + 1)]),
      "The windows are right, but copied, as by stack, clone or contiguous; two equal strides need no copy."),
     (lambda x, size: x[torch.arange(len(x) - size + 1)[:, None] + torch.arange(size)],
      "An index tensor copies every window, and is itself in memory; two equal strides need neither."),
     ],
-    cases=[
-        (torch.arange(10.0), 3), (torch.arange(10), 10), (torch.arange(20.0)[4:12], 2), (torch.arange(24.0)[::2], 4),
-        (torch.arange(12.0).view(3, 4)[:, 1], 2),
-    ],
-    cost=allocated_bytes)
+    cases=[(torch.arange(10.0), 3), (torch.arange(10), 10), (torch.arange(20.0)[4:12], 2),
+           (torch.arange(24.0)[::2], 4), (torch.arange(12.0).view(3, 4)[:, 1], 2)],
+    draw=_draw_line, cost=allocated_bytes,
+    same={"step = x.stride(-1)": "x has one dimension"})
 
 
 def _shares(expression: Callable[[torch.Tensor], torch.Tensor], sentence: str) -> Exercise:
@@ -110,18 +157,19 @@ parts("view_or_copy", **{str(number): _shares(*pair) for number, pair in enumera
 
 value("really_touched", 500 * 64 * 4, [
     (32 * 500 * 64 * 4, "That is numel × element size: the 32 copies have stride 0 and are the same bytes."),
-    (1000 * 64 * 4, "That is the whole storage: a[::2] leaves out every other row."),
-    (500 * 64 * 2, "You took 2 byte per element: a float32 has 4."),
-    (500 * 64, "That is a number of elements: each has 4 byte."),
+    (1000 * 64 * 4, "That is all of a, or 8 bytes for each element of a[::2]: half of the rows, 4 bytes each."),
+    (500 * 64 * 2, "You took 2 bytes per element: a float32 has 4."),
+    (500 * 64, "That is a number of elements: each has 4 bytes."),
     (999 * 64 * 4, "That is the stretch from the first byte to the last; the rows between are not touched."),
-    (500 * 64 * 32, "Those are bits: a float32 has 4 byte."),
-])
+    (500 * 64 * 32, "That is b.numel(), or the right number in bits: count each byte once, in bytes."),
+    (64 * 4, "That is one row: a[::2] has 500 of them."),
+    (32 * 64 * 4, "Those are 32 rows: expand repeats all 500 rows, and adds no new one."),
+], unit="B")
 
 
 def _fewest(shape: tuple[int, ...], stride: tuple[int, ...]) -> int:
     """By trying torch's own view on every way to merge neighbours."""
-    cells = 1 + sum((n - 1) * s for n, s in zip(shape, stride, strict=True))
-    t = torch.empty(cells).as_strided(shape, stride)
+    t = torch.empty(1 + sum((n - 1) * s for n, s in zip(shape, stride, strict=True))).as_strided(shape, stride)
     count = len(shape)
     for k in range(len(shape) - 1):
         try:
@@ -132,62 +180,87 @@ def _fewest(shape: tuple[int, ...], stride: tuple[int, ...]) -> int:
     return count
 
 
-def _count_runs(merge: Callable[[tuple[int, ...], tuple[int, ...], int], bool]) -> Callable[..., int]:
-    return lambda shape, stride: len(shape) - sum(merge(shape, stride, k) for k in range(len(shape) - 1))
+def _merging(merge: Callable[..., bool]) -> Callable[..., int]:
+    """The count where the neighbours k and k + 1 merge if `merge(their sizes and strides)` says so."""
+    return lambda n, s: len(n) - sum(merge(n[k], n[k + 1], s[k], s[k + 1]) for k in range(len(n) - 1))
+
+
+def _draw_strided(r: random.Random) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    shape = [r.randint(2, 5) for _ in range(r.randint(1, 5))]
+    stride = [r.choice((0, 1, 1, 2, 3))]
+    for size in shape[:0:-1]:
+        stride.insert(0, size * stride[0] * r.choice((1, 1, 1, 2)) or r.choice((0, 0, 1, 4)))
+    order = r.sample(range(len(shape)), len(shape)) if r.random() < 0.2 else range(len(shape))
+    return tuple(shape[k] for k in order), tuple(stride[k] for k in order)
 
 
 function("fewest_dimensions",
     _fewest, [
-    (lambda shape, stride: 1,
-     "One dimension would do for a contiguous tensor only: two neighbours merge if their strides fit."),
-    (lambda shape, stride: (1 if list(stride) == _dense_strides(shape) else len(shape)),
+    (lambda n, s: 1, "One dimension would do for a contiguous tensor only: two neighbours merge if their strides fit."),
+    (lambda n, s: 1 if list(s) == _dense(n) else len(n),
      "Not contiguous, and yet some neighbours may merge: look at each pair."),
-    (_count_runs(lambda shape, stride, k: stride[k] == shape[k] * stride[k + 1]),
-     "You multiplied by size[k]; a step must jump over the whole next dimension, so by size[k + 1]."),
-    (_count_runs(lambda shape, stride, k: stride[k] == shape[k + 1]),
-     "You compared stride[k] with size[k + 1] alone; multiply it by stride[k + 1]."),
-    (_count_runs(lambda shape, stride, k: stride[k] > stride[k + 1]),
+    (_merging(lambda n, n1, s, s1: s == n * s1), "A step must jump over the whole next dimension: which size is that?"),
+    (_merging(lambda n, n1, s, s1: s == n1), "You compared with the next size alone: the next stride counts, too."),
+    (_merging(lambda n, n1, s, s1: s > s1),
      "A falling order of strides is not enough: there may be gaps between the rows."),
-    (lambda shape, stride: (len(shape) - _fewest(shape, stride)),
-     "You counted the pairs that merge; each of them leaves one dimension less."),
+    (_merging(lambda n, n1, s, s1: s >= s1),
+     "A falling order of strides is not enough: there may be gaps between the rows."),
+    (_merging(lambda n, n1, s, s1: s == s1),
+     "Equal strides are not the rule: ask where a step in the first of the two leads."),
+    (_merging(lambda n, n1, s, s1: s % (n1 * s1 or 1) == 0), "A multiple is not enough: then there are gaps."),
+    (_merging(lambda n, n1, s, s1: s == n1 * s1 and s > 0), "Two dimensions of stride 0 merge, too."),
+    (lambda n, s: len(n) - _fewest(n, s), "You counted the pairs that merge; each of them leaves one dimension less."),
+    (lambda n, s: _fewest(n, s) - 1, "One too few: n dimensions have n − 1 pairs."),
+    (lambda n, s: _fewest(n, s) + 1, "One too many: if all pairs merge, one dimension is left."),
+    (lambda n, s: len(n), "Some neighbours merge into one dimension: compare the strides of each pair."),
+    (lambda n, s: len(set(s)), "You counted the different strides: what matters is how neighbours fit together."),
+    (lambda n, s: _fewest(n[-2:], s[-2:]) + max(len(n) - 2, 0), "You looked at the last pair only."),
+    (lambda n, s: _fewest(n[:2], s[:2]) + max(len(n) - 2, 0), "You looked at the first pair only."),
     ],
-    cases=[
-        ((3, 4), (4, 1)), ((4, 3), (1, 4)), ((2, 3, 4), (12, 4, 1)), ((3, 2, 4), (4, 12, 1)), ((2, 3, 4), (24, 8, 2)),
-        ((2, 3, 4), (24, 4, 1)), ((5, 3), (0, 1)), ((5, 5), (1, 5)), ((4, 5), (5, 2)), ((2, 2, 3), (0, 0, 1)),
-    ])
+    cases=[((3, 4), (4, 1)), ((4, 3), (1, 4)), ((2, 3, 4), (12, 4, 1)), ((3, 2, 4), (4, 12, 1)), ((4, 5), (5, 2)),
+           ((2, 3, 4), (24, 8, 2)), ((2, 3, 4), (24, 4, 1)), ((5, 3), (0, 1)), ((2, 3, 2), (1, 5, 1)),
+           ((2, 2, 3), (0, 0, 1)), ((7,), (3,))],
+    draw=_draw_strided)
 
 
 def _prepare(
-    images: torch.Tensor, *, order: tuple[int, ...] = (0, 3, 1, 2), start: int = 4, keep: str = "", front: bool = True
+    images: torch.Tensor, *left: str, order: tuple[int, ...] = (0, 3, 1, 2), start: int = 4, place: int = 0
 ) -> torch.Tensor:
+    """The pipeline; `left` names the copies that are left over."""
     x = images.permute(order)
-    x = x.contiguous() if "contiguous" in keep else x
-    x = x[:, :, list(range(start, start + 8))] if "list" in keep else x[:, :, start : start + 8]
-    x = x[..., ::2].clone() if "clone" in keep else x[..., ::2]
+    x = x.contiguous() if "contiguous" in left else x
+    x = x[:, :, list(range(start, start + 8))] if "the list" in left else x[:, :, start : start + 8]
+    x = x[..., ::2].clone() if "clone" in left else x[..., ::2]
     x = x.reshape(*x.shape[:2], 4, 2, x.shape[3])
-    if "stack" in keep:
-        return torch.stack([x, x, x])
-    return x.expand(3, *x.shape) if front else x[:, None].expand(-1, 3, -1, -1, -1, -1)
+    return torch.stack([x, x, x], place) if "stack" in left else x[None].expand(3, *x.shape).movedim(0, place)
 
 
-_IMAGES = torch.arange(2 * 16 * 16 * 3, dtype=torch.float32)
+_COPIES = {"contiguous": "of all the images at the start", "the list": "by the list of rows", "clone": "by clone",
+           "stack": "of the whole result, by stack or contiguous"}
+
+
+def _left_over(*left: str) -> tuple[Callable[[torch.Tensor], torch.Tensor], str]:
+    where = ", and one ".join(_COPIES[copy] for copy in left)
+    return lambda images: _prepare(images, *left), f"There is still a copy {where}."
+
+
 function("prepare",
     _prepare, [
-    (lambda images: _prepare(images, keep="contiguous"),
-     "The contiguous() is left over: the steps after it work on any strides."),
-    (lambda images: _prepare(images, keep="list"),
-     "The rows are still picked by a list, which copies them; a slice names the same rows."),
-    (lambda images: _prepare(images, keep="clone"), "The clone() is left over: nobody writes into these images."),
-    (lambda images: _prepare(images, keep="stack"),
-     "Each image is written three times, by stack or repeat; expand shows it three times."),
-    (lambda images: _prepare(images, keep="contiguous list clone stack"),
-     "Nothing is saved yet: contiguous, the list index, clone and stack copy, one after the other."),
+    *[_left_over(*some) for n in range(1, 5) for some in combinations(_COPIES, n)],
     (lambda images: _prepare(images.transpose(1, 2)),
      "Height and width are exchanged: the order is batch, channels, height, width."),
     (lambda images: _prepare(images, start=0), "The eight rows start at row 4: list(range(4, 12)) is the slice 4:12."),
-    (lambda images: _prepare(images, front=False),
-     "The three copies come first, before the batch: x.expand(3, *x.shape)."),
-    ], cases=[(_IMAGES.view(2, 16, 16, 3),), (_IMAGES[: 16 * 12 * 4].view(1, 16, 12, 4),)], cost=allocated_bytes)
+    (lambda images: _prepare(images, place=1), "The three copies come first, before the batch."),
+    (lambda images: _prepare(images.view(len(images), -1, *images.shape[1:3]).permute(0, 2, 3, 1)),
+     "A view to that shape reads the same cells in another order: channels must change places with rows."),
+    (lambda images: _prepare(images)[0], "The ensemble is missing: three times the same, in a dimension of its own."),
+    (lambda images: _prepare(images).flatten(3, 4), "The rows must come in pairs: that is a dimension more."),
+    (lambda images: _prepare(images, order=(0, 3, 1, 2)).transpose(3, 4),
+     "The pairs are neighbouring rows: 4 pairs of 2."),
+    ],
+    cases=[(torch.arange(2 * 16 * 16 * 3.0).view(2, 16, 16, 3),), (torch.arange(20 * 12 * 4.0).view(1, 20, 12, 4),)],
+    draw=lambda r: (whole(r, r.randint(1, 3), r.randint(12, 20), 2 * r.randint(1, 4), r.randint(1, 4)),),
+    cost=allocated_bytes)
 
 
 def _swapped(x: torch.Tensor, i: int, j: int) -> torch.Tensor:
@@ -197,70 +270,73 @@ def _swapped(x: torch.Tensor, i: int, j: int) -> torch.Tensor:
     return x
 
 
-def _swap_lost(x: torch.Tensor, i: int, j: int) -> torch.Tensor:
-    x[i] = x[j]
-    return x
+def _swap(lines: str) -> Callable[[torch.Tensor, int, int], torch.Tensor]:
+    def swap(x: torch.Tensor, i: int, j: int) -> torch.Tensor:
+        exec(lines, {"x": x, "i": i, "j": j})
+        return x
 
-
-def _swap_late(x: torch.Tensor, i: int, j: int) -> torch.Tensor:
-    x[j] = x[i]
-    return x
-
-
-def _swap_two(x: torch.Tensor, i: int, j: int) -> torch.Tensor:
-    x[i], x[j] = x[j].clone(), x[i].clone()
-    return x
-
-
-def _swap_by_list(x: torch.Tensor, i: int, j: int) -> torch.Tensor:
-    x[[i, j]] = x[[j, i]]
-    return x
+    return swap
 
 
 function("swap_rows",
     _swapped, [
-    (_swap_lost, "Row i is lost: x[i] is a view, so what you kept changed together with x. Keep a clone of it."),
-    (_swap_late, "Row j is lost: by the time you read it, it has been overwritten. Keep a clone first."),
+    (_swap("x[i] = x[j]"), "Row i is lost: a row is a view, so what you kept of x[i] changed together with x."),
+    (_swap("x[j] = x[i]"), "Row j is lost: a row is a view, so what you kept of x[j] changed together with x."),
     (lambda x, i, j: _swapped(x.t(), i, j).t(), "You swapped columns: x[i] is row i, x[:, i] column i."),
-    (lambda x, i, j: _swapped(x.clone(), i, j), "You cloned the whole matrix; only one row is in danger."),
-    (_swap_two, "You cloned both rows; the second is safe once the first is."),
-    (_swap_by_list, "A list as index copies both rows, and needs an index tensor on each side."),
+    (_swap("kept = x.clone(); x[i] = kept[j]; x[j] = kept[i]"),
+     "You cloned the whole matrix; only one row is in danger."),
+    (_swap("x[i], x[j] = x[j].clone(), x[i].clone()"), "You cloned both rows; the second is safe once the first is."),
+    (_swap("x[[i, j]] = x[[j, i]]"), "A list as index copies both rows, and needs an index tensor on each side."),
+    (_swap(""), "Nothing has changed."),
     ],
-    cases=[
-        (torch.arange(20.0).view(4, 5), 0, 2),
-        (torch.arange(12).view(3, 4), 2, 1),
-        (torch.tensor([[1e9, 1.0], [1.0, 1e9], [2.0, 3.0]]), 0, 1),  # sums and differences of rows would round
-    ],
-    in_place=True,
-    cost=allocated_bytes)
+    cases=[(torch.arange(12).view(3, 4), 2, 1), (torch.arange(20.0).view(4, 5), 0, 2),
+           (torch.arange(9.0).view(3, 3), 1, 1),
+           (torch.tensor([[1e9, 1.0], [1.0, 1e9], [2.0, 3.0]]), 0, 1)],  # sums and differences of rows would round
+    draw=lambda r: (whole(r, 5, 5, most=99), r.randint(0, 4), r.randint(0, 4)),
+    in_place=True, cost=allocated_bytes, at=[(torch.arange(40_000.0).view(200, 200), 3, 5)])
 
 
-def _matmul_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(torch.matmul(torch.empty(a, device="meta"), torch.empty(b, device="meta")).shape)
+def _shared(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
+    pairs = zip_longest(a[-3::-1], b[-3::-1], fillvalue=1)
+    return tuple(n if m == 1 else m for m, n in pairs)[::-1]
 
 
-def _longer_batch(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
-    return a[:-2] if len(a) >= len(b) else b[:-2]
+def _draw_matmul(r: random.Random) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    batch = [r.randint(1, 6) for _ in range(r.randint(0, 3))]
+    a, b = ([n if r.random() < 0.6 else 1 for n in batch][r.randint(0, len(batch)) :] for _ in "ab")
+    rows, inner, columns = (r.randint(1, 9) for _ in range(3))
+    return (*a, rows, inner), (*b, inner, columns)
 
 
 function("matmul_shape",
-    _matmul_shape, [
+    lambda a, b: tuple(torch.matmul(torch.empty(a, device="meta"), torch.empty(b, device="meta")).shape), [
     (lambda a, b: (*a[:-2], *b[:-2], a[-2], b[-1]),
      "You put the batch dimensions of both one after the other; they are aligned at the right and shared."),
-    (lambda a, b: (*_matmul_shape(a, b)[-3::-1], a[-2], b[-1]),
+    (lambda a, b: (*_shared(a, b)[::-1], a[-2], b[-1]),
      "Your batch dimensions are in reverse order: turn them round again."),
     (lambda a, b: (*a[:-2], a[-2], b[-1]),
      "You took the batch dimensions of the first alone; the second may have more."),
+    (lambda a, b: (*b[:-2], a[-2], b[-1]),
+     "You took the batch dimensions of the second alone; the first may have more."),
     (lambda a, b: (a[-2], b[-1]),
      "You left out the batch dimensions: only the last two are multiplied, the others stay."),
-    (lambda a, b: (*_longer_batch(a, b), a[-2], b[-1]),
+    (lambda a, b: (*max(a[:-2], b[:-2], key=len), a[-2], b[-1]),
      "You took the batch of the longer shape; where it has a 1, the size of the other counts."),
-    (lambda a, b: (*_matmul_shape(a, b)[:-2], b[-1], a[-2]),
-     "Rows of the first, columns of the second: a[-2] and b[-1] remain, the inner two vanish."),
-    (lambda a, b: (*_matmul_shape(a, b)[:-1], a[-1], b[-1]),
+    (lambda a, b: (*(max(p) for p in zip_longest(a[:-2], b[:-2], fillvalue=1)), a[-2], b[-1]),
+     "You aligned the batch dimensions at the left: the shorter shape gets its ones there."),
+    (lambda a, b: (*(max(p) for p in zip(a[:-2], b[:-2], strict=False)), a[-2], b[-1]),
+     "A dimension that only one of them has stays, too; zip stops at the shorter shape."),
+    (lambda a, b: (*[min(p) for p in zip_longest(a[-3::-1], b[-3::-1], fillvalue=9)][::-1], a[-2], b[-1]),
+     "Where one of them has a 1, the larger size counts."),
+    (lambda a, b: (*_shared(a, b), b[-1], a[-2]), "Rows of the first, columns of the second: you swapped them."),
+    (lambda a, b: (*_shared(a, b), a[-2], a[-1]),
+     "The inner dimension is summed over: it does not appear in the result."),
+    (lambda a, b: (*_shared(a, b), b[-2], b[-1]),
+     "The inner dimension is summed over: it does not appear in the result."),
+    (lambda a, b: (*_shared(a, b), a[-2], a[-1], b[-1]),
      "The inner dimension is summed over: it does not appear in the result."),
     ],
-    cases=[
-        ((2, 3), (3, 4)), ((4, 8, 16, 32), (32, 2)), ((3, 4), (6, 4, 2)), ((7, 2, 3), (1, 3, 5)),
-        ((5, 1, 2, 3), (4, 3, 6)),
-    ])
+    cases=[((2, 3), (3, 4)), ((4, 8, 16, 32), (32, 2)), ((3, 4), (6, 4, 2)), ((7, 2, 3), (1, 3, 5)),
+           ((5, 1, 2, 3), (4, 3, 6))],
+    draw=_draw_matmul,
+    same={"batch = torch.broadcast_shapes(b[:-2], a[:-2])": "broadcasting does not mind the order"})
