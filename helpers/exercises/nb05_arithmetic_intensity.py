@@ -6,150 +6,190 @@ from typing import Any
 
 import torch
 
-from helpers.exercises.exercise import function, part, parts
+from helpers.exercises.exercise import function, part, parts, whole
 
 # fmt: off
 
 function("saxpy_intensity",
-    lambda n, itemsize: 2 * n / (3 * n * itemsize), [
-    (lambda n, itemsize: n / (3 * n * itemsize), "A multiply-accumulate is two FLOP: you counted each as one."),
-    (lambda n, itemsize: (2 * n / (2 * n * itemsize)),
-     "Three vectors move: x and y are read, and y is written. You counted two."),
-    (lambda n, itemsize: 2 * n / (5 * n * itemsize),
-     "Five vectors move if the product a·x is stored on the way; saxpy is one op and keeps it in a register."),
-    (lambda n, itemsize: 3 * itemsize / 2, "That is bytes per FLOP: intensity is FLOP per byte."),
-    (lambda n, itemsize: 2 / (3 * itemsize * 8), "Those are bits: itemsize is in bytes already."),
-    (lambda n, itemsize: 2 / 3, "That is FLOP per element moved: an element has itemsize bytes."),
-    ], cases=[(1, 4), (1000, 2), (2**20, 8)])
+    lambda n, item: 2 * n / (3 * n * item), [
+    (lambda n, item: n / (3 * n * item), "A multiply-accumulate is two FLOP: you counted each as one."),
+    (lambda n, item: 2 / (2 * item), "Three vectors move: x and y are read, and y is written. You counted two."),
+    (lambda n, item: 2 / item, "Three vectors move: x and y are read, and y is written. You counted one."),
+    (lambda n, item: 2 / (4 * item), "Three vectors move: a is one number, and comes with the call."),
+    (lambda n, item: 2 * n / ((3 * n + 1) * item), "The number a comes with the call: it moves no bytes."),
+    (lambda n, item: 2 / (5 * item), "Five vectors move if a·x is stored on the way; saxpy keeps it in a register."),
+    (lambda n, item: 3 * item / 2, "That is bytes per FLOP: intensity is FLOP per byte."),
+    (lambda n, item: 3 / 2, "That is bytes per FLOP, and without itemsize: intensity is FLOP per byte."),
+    (lambda n, item: 2 / (3 * item * 8), "Those are bits: itemsize is in bytes already."),
+    (lambda n, item: 2 / 3, "That is FLOP per element moved: an element has itemsize bytes."),
+    (lambda n, item: 2 / (3 * n * item), "You counted the FLOPs of one element and the bytes of all."),
+    (lambda n, item: 2 * n / (3 * item), "You counted the FLOPs of all elements and the bytes of one."),
+    ],
+    cases=[(1, 4), (1000, 2), (2**20, 8)], draw=lambda r: (r.randint(1, 10**6), r.choice((1, 2, 4, 8))))
 
 
-def _layer_norm_intensity(each: int, shared: int = 2, bits: int = 1) -> Callable[..., float]:
-    def intensity(rows: int, cols: int, itemsize: int) -> float:
-        return 8 * rows * cols / (bits * itemsize * (each * rows * cols + shared * cols))
-
-    return intensity
+def _norm(each: float = 2, shared: float = 2, flop: float = 8, bits: float = 1) -> Callable[..., float]:
+    return lambda rows, cols, item: flop * rows * cols / (bits * item * (each * rows * cols + shared * cols))
 
 
 function("layer_norm_intensity",
-    _layer_norm_intensity(2), [
-    (_layer_norm_intensity(1), "You forgot the write: the output is as large as the input."),
-    (_layer_norm_intensity(3),
-     "You read the input twice, once for the mean: a fused layer norm keeps the row on the chip in between."),
-    (_layer_norm_intensity(4, 0), "You counted weight and bias once for each row: all rows share one copy of them."),
-    (_layer_norm_intensity(2, 0), "You forgot that weight and bias are read, too; with few rows that shows."),
-    (_layer_norm_intensity(2, bits=8), "Those are bits: itemsize is in bytes already."),
-    ], cases=[(1, 1024, 4), (16, 512, 2), (4096, 768, 2)])
+    _norm(), [
+    (_norm(1), "You forgot the write: the output is as large as the input."),
+    (_norm(3), "You read the input twice; a fused layer norm keeps the row on the chip in between."),
+    (_norm(4, 0), "You counted weight and bias once for each row: all rows share one copy of them."),
+    (_norm(2, 0), "You forgot that weight and bias are read, too; with few rows that shows."),
+    (_norm(2, 1), "You counted one of weight and bias: both are read."),
+    (_norm(2, 2, 1), "You took one FLOP per number, or counted bits: it is 8 per number, and itemsize is in bytes."),
+    (lambda rows, cols, item: 8 * rows * cols / (2 * rows * cols + 2 * cols), "An element has itemsize bytes."),
+    (lambda rows, cols, item: item * (2 * rows + 2) / (8 * rows),
+     "That is bytes per FLOP: intensity is FLOP per byte."),
+    (lambda rows, cols, item: (2 * rows + 2) / (8 * rows), "That is upside down, and an element has itemsize bytes."),
+    (lambda rows, cols, item: 8 * rows * cols / (item * (2 * rows * cols + 2 * rows)),
+     "Weight and bias have cols numbers each, not rows."),
+    (lambda rows, cols, item: 8 * rows * cols / (item * (2 * rows * cols + 2)),
+     "Weight and bias have cols numbers each, not one."),
+    ],
+    cases=[(1, 1024, 4), (16, 512, 2), (4096, 768, 2), (3, 5, 1)],
+    draw=lambda r: (r.randint(1, 5000), r.randint(1, 5000), r.choice((1, 2, 4, 8))))
 
 
-def _grouped_attention(
-    flops: int = 4, queries: int = 2, keys: int = 2, scores: int = 0, shared: bool = True
+def _group(
+    flop: float = 4, queries: float = 2, keys: float = 2, scores: float = 0, *,
+    work: bool = True, q: bool = True, kv: bool = False, bits: float = 1,
 ) -> Callable[..., float]:
-    def intensity(s: int, t: int, heads: int, dim: int, itemsize: int) -> float:
-        copies = 1 if shared else heads
-        numbers = queries * heads * s * dim + keys * copies * t * dim + scores * heads * s * t
-        return flops * heads * s * t * dim / (itemsize * numbers)
+    """The intensity of a group; `work`, `q` and `kv` say whether FLOPs, queries and keys count once per query head."""
+    def intensity(S: int, T: int, heads: int, dim: int, item: int) -> float:
+        times = {False: 1, True: heads}
+        numbers = queries * times[q] * S * dim + keys * times[kv] * T * dim + scores * heads * S * T
+        return flop * times[work] * S * T * dim / (bits * item * numbers)
 
     return intensity
 
 
 function("grouped_attention",
-    _grouped_attention(), [
-    (_grouped_attention(flops=2),
-     "You counted one of the two matmuls: queries with keys, and then weights with values."),
-    (_grouped_attention(queries=1), "You forgot the write: the output has a row of dim numbers per query."),
-    (_grouped_attention(keys=1), "You forgot the values: they are as large as the keys."),
-    (_grouped_attention(scores=2),
-     "You wrote the scores to memory and read them back: the fused kernel never stores them."),
-    (_grouped_attention(shared=False), "You gave each query head its own keys and values: the group shares one copy."),
-    (lambda s, t, heads, dim, itemsize: s * t / (s + t),
-     "That is S·T/(S + T), for one head in a 2-byte format: here heads share, and itemsize varies."),
-    (lambda s, t, heads, dim, itemsize: 4 * s * t / (itemsize * (2 * heads * s + 2 * t)),
-     "You counted the FLOPs of one query head: each of them does both matmuls."),
-    (lambda s, t, heads, dim, itemsize: _grouped_attention()(s, t, heads, dim, 8 * itemsize),
-     "Those are bits: itemsize is in bytes already."),
-    ], cases=[(1, 4096, 4, 128, 2), (4096, 4096, 8, 128, 2), (64, 1000, 2, 64, 1)])
+    _group(), [
+    (_group(2), "You counted one FLOP per multiply-add, or one of the two matmuls."),
+    (_group(1), "There are two matmuls, and a multiply-add is two FLOP."),
+    (_group(queries=1), "You forgot the write: the output has a row of dim numbers per query."),
+    (_group(keys=1), "You forgot the values: they are as large as the keys."),
+    (_group(queries=1, keys=1), "Four tensors move: queries, keys, values, and the output."),
+    (_group(scores=1), "You wrote the scores to memory: the fused kernel never stores them."),
+    (_group(scores=2), "You wrote the scores to memory and read them back: the fused kernel never stores them."),
+    (_group(kv=True),
+     "You gave each query head keys and values of its own, or took one head: the group shares one copy."),
+    (_group(work=False), "You counted the FLOPs of one query head: each of them does both matmuls."),
+    (_group(q=False), "You counted the bytes of one query head: each has queries and output of its own."),
+    (_group(bits=8), "Those are bits: itemsize is in bytes already."),
+    (lambda S, T, heads, dim, item: S * T / (S + T),
+     "That is one head in a 2-byte format: heads and itemsize vary here."),
+    (lambda S, T, heads, dim, item: heads * S * T / (heads * S + T), "That holds for 2 bytes: here itemsize varies."),
+    (lambda *a: 1 / _group()(*a), "That is bytes per FLOP: intensity is FLOP per byte."),
+    ],
+    cases=[(1, 4096, 4, 128, 2), (4096, 4096, 8, 128, 2), (64, 1000, 2, 64, 1)],
+    draw=lambda r: (r.randint(1, 5000), r.randint(1, 5000), r.randint(1, 16), r.choice((64, 128)), r.choice((1, 2, 4))))
 
 
-def _critical_batch(
-    d: int, f: int, ridge: float, weight_bytes: float, rounded: Callable[[float], float] = math.ceil
-) -> float:
-    room = 2 * d * f - 2 * ridge * (d + f)
-    return rounded(ridge * weight_bytes * d * f / room) if room > 0 else math.inf
+def _critical(d: int, f: int, ridge: float, w: float, x: float = 1, y: float = 1, flop: float = 2) -> float:
+    """The batch before rounding; `x` and `y` say whether input and output move."""
+    room = flop * d * f - 2 * ridge * (x * d + y * f)
+    return ridge * w * d * f / room if room > 0 else math.inf
 
 
-def _without_an_activation(ridge: float, weight_bytes: float, size: int) -> float:
-    """Where one of the two activations was left out, and `size` is the width of the other."""
-    return math.ceil(ridge * weight_bytes * size / (2 * size - 2 * ridge)) if size > ridge else math.inf
+def _whole(batch: float, rounded: Callable[[float], float] = math.ceil, none: float | None = math.inf) -> Any:
+    return rounded(batch) if batch < math.inf else none
 
 
+_NONE = "Where no batch is large enough, return math.inf."
 function("critical_batch",
-    _critical_batch, [
-    (lambda d, f, ridge, w: (math.ceil(ridge * w / 2)),
+    lambda *a: _whole(_critical(*a)), [
+    (lambda d, f, ridge, w: math.ceil(ridge * w / 2),
      "That is the approximation by the weights alone: the activations have bytes, too."),
-    (lambda d, f, ridge, w: _without_an_activation(ridge, w, f), "You forgot the write: the output has B × F numbers."),
-    (lambda d, f, ridge, w: _without_an_activation(ridge, w, d), "You forgot to read the input: it has B × D numbers."),
-    (lambda d, f, ridge, w: _critical_batch(d, f, ridge, w, math.floor),
-     "At that batch the layer is still below the ridge: round up."),
-    (lambda d, f, ridge, w: _critical_batch(d, f, ridge, w, float), "A batch is a whole number: round up."),
+    (lambda d, f, ridge, w: math.ceil(ridge),
+     "The ridge alone is the answer for 2 bytes per weight and no activations."),
+    (lambda *a: _whole(_critical(*a, y=0)), "You forgot the write: the output has B × F numbers."),
+    (lambda *a: _whole(_critical(*a, x=0)), "You forgot to read the input: it has B × D numbers."),
+    (lambda *a: _whole(_critical(*a, flop=1)), "A multiply-accumulate is two FLOP: you counted each as one."),
+    (lambda *a: _whole(_critical(*a), math.floor), "At that batch the layer is still below the ridge: round up."),
+    (lambda *a: _whole(_critical(*a), round), "Rounded to the nearest, the layer may be below the ridge: round up."),
+    (lambda *a: _whole(_critical(*a), lambda b: math.floor(b) + 1),
+     "Where the batch comes out whole, the layer is at the ridge already: use math.ceil."),
+    (_critical, "A batch is a whole number: round up."),
     (lambda d, f, ridge, w: math.ceil(ridge * w * d * f / (2 * d * f - 2 * ridge * (d + f))),
-     "A negative batch says that no batch is large enough: return math.inf then."),
-    (lambda d, f, ridge, w: _critical_batch(d, f, ridge, w) if d * f > ridge * (d + f) else None,
-     "Where no batch is large enough, return math.inf; None stands for an answer that is still missing."),
-    (lambda d, f, ridge, w: _critical_batch(d, f, ridge, 2), "You took 2 byte per weight: here it is weight_bytes."),
-    (lambda d, f, ridge, w: (_critical_batch(d, f, ridge * w / 2, 2)),
+     "What you divide by may be negative or zero; then no batch is large enough."),
+    (lambda *a: _whole(_critical(*a), none=None), "Where no batch is large enough, return math.inf, not None."),
+    (lambda *a: _whole(_critical(*a), none=0), _NONE),
+    (lambda *a: _whole(_critical(*a), none=-1), _NONE),
+    (lambda *a: b if (b := _whole(_critical(*a))) < 10_000 else math.inf,
+     "Your search ends too early: a batch may be large. Solve for it instead."),
+    (lambda d, f, ridge, w: _whole(_critical(d, f, ridge, 2)), "You took 2 bytes per weight: here it is weight_bytes."),
+    (lambda d, f, ridge, w: _whole(_critical(d, f, ridge * w / 2, 2)),
      "You took weight_bytes for the activations, too: those stay in bfloat16."),
     ],
-    cases=[
-        (4096, 16384, 240.5, 2), (4096, 14336, 295.4, 1), (1024, 768, 153.02, 0.5), (512, 512, 295.4, 2),
-        (8192, 1024, 206.1, 1),
-    ])
+    cases=[(4096, 16384, 240.5, 2), (4096, 14336, 295.4, 1), (1024, 768, 153.02, 0.5), (512, 512, 295.4, 2),
+           (600, 600, 295.4, 2), (512, 512, 256, 2), (4096, 4096, 295.37, 4), (1024, 1024, 256, 2)],
+    draw=lambda r: (r.randint(5, 64) * 64 + r.randint(0, 3), r.randint(5, 64) * 64, r.randint(50, 300) + 0.37,
+                    r.choice((0.5, 1, 2, 4))),
+    same={"return math.ceil(ridge * weight_bytes * D * F / room) if room > 1 else math.inf":
+          "room lies between 0 and 1 for no layer that one would build"})
 
+_STORED = "Two tensors are never stored: u and v. How often does each of them move?"
 function("saved_by_fusing",
-    lambda n, itemsize: 4 * n * itemsize, [
-    (lambda n, itemsize: 2 * n * itemsize, "You forgot the writes: every op also writes its result."),
-    (lambda n, itemsize: 6 * n * itemsize, "You counted the view: it moves nothing."),
-    (lambda n, itemsize: 3 * n * itemsize, "That is what the fused version moves; the question asks what it saves."),
-    (lambda n, itemsize: (7 * n * itemsize),
-     "That is what the ops move one by one; the question asks what fusing saves."),
-    (lambda n, itemsize: 4 * n, "Those are elements: an element has itemsize bytes."),
-    ], cases=[(10, 2), (2**20, 4), (1000, 1)])
+    lambda n, item: 4 * n * item, [
+    (lambda n, item: n * item, _STORED),
+    (lambda n, item: 2 * n * item, _STORED),
+    (lambda n, item: 5 * n * item, _STORED),
+    (lambda n, item: 6 * n * item, "You counted the view: it moves nothing."),
+    (lambda n, item: 3 * n * item, "That is what the fused version moves; the question asks what it saves."),
+    (lambda n, item: 7 * n * item, "That is what the ops move one by one; the question asks what fusing saves."),
+    (lambda n, item: 4 * n, "Those are elements: an element has itemsize bytes."),
+    (lambda n, item: 32 * n * item, "Those are bits: itemsize is in bytes already."),
+    (lambda n, item: 9 * n * item, "That is what the ops move one by one with the view counted; it moves nothing."),
+    (lambda n, item: 7 / 3, "That is the ratio; the question asks for bytes."),
+    ],
+    cases=[(10, 2), (2**20, 4), (1000, 1)], draw=lambda r: (r.randint(1, 10**6), r.choice((1, 2, 4, 8))))
 
 
-def _kv_cache(matrices: int = 2, bits: int = 1) -> Callable[..., float]:
-    def nbytes(layers: int, heads: int, kv_heads: int, head_dim: int, tokens: int, itemsize: int) -> float:
-        return bits * matrices * layers * kv_heads * head_dim * tokens * itemsize
-
-    return nbytes
+def _cache(layers: int, kv_heads: float, head_dim: int, tokens: int, item: int) -> float:
+    return 2 * layers * kv_heads * head_dim * tokens * item
 
 
 function("kv_cache",
-    _kv_cache(), [
-    (_kv_cache(1), "You counted one of keys and values: the cache holds both."),
-    (lambda layers, heads, kv_heads, head_dim, tokens, itemsize: (2 * layers * heads * head_dim * tokens * itemsize),
-     "The cache has kv_heads heads: several query heads share one of them."),
-    (lambda layers, heads, kv_heads, head_dim, tokens, itemsize: 2 * kv_heads * head_dim * tokens * itemsize,
-     "That is one layer: each layer has a cache of its own."),
-    (lambda layers, heads, kv_heads, head_dim, tokens, itemsize: 2 * layers * kv_heads * head_dim * itemsize,
-     "That is what one token adds to the cache; a step reads all tokens so far."),
-    (_kv_cache(bits=8), "Those are bits: itemsize is in bytes already."),
-    (lambda layers, heads, kv_heads, head_dim, tokens, itemsize: 2 * layers * kv_heads * head_dim * tokens,
-     "Those are numbers, not bytes: multiply by itemsize."),
-    ], cases=[(32, 32, 8, 128, 4096, 2), (80, 64, 8, 128, 1000, 1), (12, 12, 4, 64, 3, 4)])
+    lambda n, h, g, d, t, i: _cache(n, g, d, t, i), [
+    (lambda n, h, g, d, t, i: n * g * d * t * i, "You counted one of keys and values: the cache holds both."),
+    (lambda n, h, g, d, t, i: _cache(n, h, d, t, i), "Several query heads share one head of the cache."),
+    (lambda n, h, g, d, t, i: _cache(n, h * g, d, t, i), "The cache has kv_heads heads; the query heads add none."),
+    (lambda n, h, g, d, t, i: _cache(n, h / g, d, t, i),
+     "There are kv_heads heads in the cache, not heads / kv_heads."),
+    (lambda n, h, g, d, t, i: _cache(n, 1, d, t, i), "You left out the heads: the cache has kv_heads of them."),
+    (lambda n, h, g, d, t, i: _cache(1, g, d, t, i), "That is one layer: each layer has a cache of its own."),
+    (lambda n, h, g, d, t, i: _cache(n, g, d, 1, i), "That is what one token adds; a step reads all tokens so far."),
+    (lambda n, h, g, d, t, i: _cache(n, g, 1, t, i), "Each head has head_dim numbers."),
+    (lambda n, h, g, d, t, i: _cache(n, g, d, t, 1), "Those are numbers, not bytes: multiply by itemsize."),
+    (lambda n, h, g, d, t, i: 8 * _cache(n, g, d, t, i), "Those are bits: itemsize is in bytes already."),
+    (lambda n, h, g, d, t, i: _cache(n, g, d, t + 1, i), "After `tokens` tokens there are as many in the cache."),
+    ],
+    cases=[(32, 32, 8, 128, 4096, 2), (80, 64, 8, 128, 1000, 1), (12, 12, 4, 64, 3, 4)],
+    draw=lambda r: (r.randint(2, 99), 8 * r.randint(2, 9), r.choice((2, 4, 8)), r.choice((64, 80, 128)),
+                    r.randint(2, 9999), r.choice((1, 2, 4))))
 
 function("decode_rate",
     lambda weights, cache, batch, bandwidth: batch * bandwidth / (weights + batch * cache), [
-    (lambda weights, cache, batch, bandwidth: batch * bandwidth / (batch * (weights + cache)),
-     "You read the weights once for each sequence: the whole batch shares one reading."),
-    (lambda weights, cache, batch, bandwidth: (batch * bandwidth / (weights + cache)),
-     "You read one cache: each sequence of the batch has its own."),
-    (lambda weights, cache, batch, bandwidth: batch * bandwidth / weights, "You forgot the cache."),
-    (lambda weights, cache, batch, bandwidth: (bandwidth / cache),
-     "You forgot the weights: each step reads all of them."),
-    (lambda weights, cache, batch, bandwidth: bandwidth / (weights + batch * cache),
-     "That is the rate of one sequence: a step gives a token to each sequence of the batch."),
-    (lambda weights, cache, batch, bandwidth: (weights + batch * cache) / bandwidth,
+    (lambda w, c, n, b: b / (w + c), "You read the weights once for each user: the whole batch shares one reading."),
+    (lambda w, c, n, b: n * b / (w + c), "You read one cache: each user has a cache of their own."),
+    (lambda w, c, n, b: n * b / w, "You forgot the caches."),
+    (lambda w, c, n, b: b / w, "You forgot the caches, and that a step gives a token to each user."),
+    (lambda w, c, n, b: b / c, "You forgot the weights: each step reads all of them."),
+    (lambda w, c, n, b: b / (w + n * c), "That is the rate of one user: a step gives a token to each of them."),
+    (lambda w, c, n, b: (w + n * c) / b,
      "That is the time of a step in seconds; the question asks for tokens per second."),
-    ], cases=[(16e9, 0.5e9, 1, 3.35e12), (16e9, 0.5e9, 64, 3.35e12), (70e9, 0.2e9, 8, 4.8e12)])
+    (lambda w, c, n, b: (w + n * c) / (n * b), "That is the time of a token in seconds: turn it round."),
+    (lambda w, c, n, b: n * b / (n * w + c),
+     "You exchanged the two: which is read once, and which once for each user?"),
+    (lambda w, c, n, b: n * b / (8 * (w + n * c)), "Those are bits: all sizes are in bytes already."),
+    (lambda w, c, n, b: n * b / (2 * (w + n * c)), "Weights and caches are given in bytes already."),
+    ],
+    cases=[(16e9, 0.5e9, 1, 3.35e12), (16e9, 0.5e9, 64, 3.35e12), (70e9, 0.2e9, 8, 4.8e12)],
+    draw=lambda r: (r.randint(1, 400) * 1e9, r.randint(1, 99) * 1e8, r.randint(1, 256), r.randint(3, 80) * 1e11))
 
 _MACHINES = ("A100", "L40S")
 parts("faster_machine",
@@ -163,57 +203,56 @@ parts("faster_machine",
         (864 / 1555, "That is the slower over the faster: the factor is above 1."),
         (366.5 / 312, "That is the ratio of the FLOP/s. What limits decoding at batch 1?"),
         (312 / 366.5, "That is the ratio of the FLOP/s. What limits decoding at batch 1?"),
-        (1555 / 864 * 312 / 366.5, "You multiplied both ratios: the slower of the two times counts, not both."),
+        (1555 / 864 * 312 / 366.5, "You multiplied both ratios: the longer of the two times counts, not both."),
     ], tolerance=0.01))
-
-
-def _integers(*shape: int) -> torch.Tensor:
-    """Small whole numbers: their sums and products are exact in whatever order they are formed."""
-    return (torch.arange(math.prod(shape)) * 7 % 11 - 5).float().reshape(shape)
-
 
 function("last_logits",
     lambda hidden, weight: hidden[-1] @ weight.T, [
     (lambda hidden, weight: (hidden @ weight.T)[-1],
      "You throw the other rows away after the matmul has written them: select the token first."),
     (lambda hidden, weight: (hidden[-1] * weight).sum(-1),
-     "Something as large as the weight goes to memory and back: @ stores no products."),
-    (lambda hidden, weight: hidden[-1].clone() @ weight.T, "You copy the row first: a view of it is enough."),
+     "Something as large as the weight goes to memory and back: its transpose is a view, and @ stores no products."),
     (lambda hidden, weight: hidden[-1:] @ weight.T, "You kept a dimension of size 1: index with -1, not with -1:."),
     (lambda hidden, weight: hidden[0] @ weight.T, "That is the first token: index -1 is the last."),
-    ], cases=[(_integers(8, 16), _integers(48, 16)), (_integers(32, 4), _integers(100, 4))], cost="bytes_eager")
+    (lambda hidden, weight: hidden @ weight[-1], "That is the last entry of the vocabulary for each token."),
+    ],
+    cases=[(torch.arange(128.0).view(8, 16) - 60, torch.arange(768.0).view(48, 16) % 11)],
+    draw=lambda r: (whole(r, r.randint(2, 9), width := r.randint(9, 20)), whole(r, r.randint(9, 40), width)),
+    cost="bytes_eager", at=[(torch.empty(512, 4096, device="meta"), torch.empty(128_000, 4096, device="meta"))])
 
 
-def _momentum_step(w: Any, g: Any, m: Any, beta: float, rate: float) -> tuple[torch.Tensor, torch.Tensor]:
-    m = torch.add(g, m, alpha=beta)
-    return torch.add(w, m, alpha=-rate), m
-
-
-def _plain_momentum_step(w: Any, g: Any, m: Any, beta: float, rate: float) -> tuple[torch.Tensor, torch.Tensor]:
+def _momentum(w: Any, g: Any, m: Any, beta: float, rate: float) -> tuple[Any, Any]:
     m = beta * m + g
     return w - rate * m, m
 
 
-def _half_plain_momentum_step(w: Any, m: Any, rate: float) -> tuple[torch.Tensor, torch.Tensor]:
-    return w - rate * m, m
+def _fused(w: Any, g: Any, m: Any, beta: float, rate: float) -> tuple[Any, Any]:
+    m = torch.add(g, m, alpha=beta)
+    return torch.add(w, m, alpha=-rate), m
 
 
+_ONE = "One multiplication still goes to memory and back: torch.add(…, alpha=…) does both of them on the way."
+_VECTORS = [torch.empty(10**6, device="meta")] * 3
 function("momentum_step",
-    _momentum_step, [
-    (_plain_momentum_step,
+    _fused, [
+    (_momentum,
      "Each multiplication goes to memory and back, in place or not: torch.add(…, alpha=…) does it on the way."),
-    (lambda w, g, m, beta, rate: _half_plain_momentum_step(w, torch.add(g, m, alpha=beta), rate),
-     "One multiplication still goes to memory and back: torch.add(…, alpha=…) does both of them on the way."),
+    (lambda w, g, m, beta, rate: (w - rate * (new := torch.add(g, m, alpha=beta)), new), _ONE),
+    (lambda w, g, m, beta, rate: (torch.add(w, new := beta * m + g, alpha=-rate), new), _ONE),
     (lambda w, g, m, beta, rate: (w - rate * m, beta * m + g), "You step along the old momentum: update it first."),
     (lambda w, g, m, beta, rate: (w - rate * g, beta * m + g),
-     "You step along the gradient: the momentum is what moves the weight."),
-    (lambda w, g, m, beta, rate: _plain_momentum_step(w, g, m, beta, -rate),
+     "You step along the gradient: the momentum moves the weight."),
+    (lambda w, g, m, beta, rate: _momentum(w, g, m, beta, -rate),
      "You step uphill: the weight moves against the momentum."),
-    (lambda w, g, m, beta, rate: _plain_momentum_step(w, g, m, beta, rate)[::-1],
-     "Return the weight first, then the momentum."),
+    (lambda w, g, m, beta, rate: _momentum(w, g, m, beta, rate)[::-1], "Return the weight first, then the momentum."),
+    (lambda w, g, m, beta, rate: _momentum(w, beta * g, m / beta, beta, rate),
+     "The momentum is damped, not the gradient."),
+    (lambda w, g, m, beta, rate: _momentum(w, (1 - beta) * g, m, beta, rate),
+     "That is a running mean: here the gradient is added as it is."),
+    (lambda w, g, m, beta, rate: _momentum(w, g, m, beta, rate)[0],
+     "Return both, the new weight and the new momentum."),
+    (lambda w, g, m, beta, rate: _momentum(w, g, m, rate, beta), "You exchanged beta and the rate."),
     ],
-    cases=[
-        (_integers(64), _integers(64).flip(0), _integers(64) + 3, 0.5, 0.25),
-        (_integers(8, 8), _integers(8, 8) * 2, _integers(8, 8) - 1, 0.25, 0.125),
-    ],
-    cost="bytes_eager")
+    cases=[(torch.arange(64.0), torch.arange(64.0).flip(0), torch.arange(64.0) + 3, 0.5, 0.25)],
+    draw=lambda r: (whole(r, 5, 3), whole(r, 5, 3), whole(r, 5, 3), r.choice((0.5, 0.25)), r.choice((0.125, 2.0))),
+    cost="bytes_eager", at=[(*_VECTORS, 0.9, 0.1)])

@@ -23,6 +23,7 @@ _OPERATORS: dict[type[ast.AST], tuple[type[ast.AST], ...]] = {
     ast.Eq: (ast.NotEq,), ast.NotEq: (ast.Eq,), ast.And: (ast.Or,), ast.Or: (ast.And,),
 }  # fmt: skip
 _EXCHANGED = {"floor": ("ceil",), "ceil": ("floor",), "max": ("min",), "min": ("max",)}
+selfcheck.SECONDS = 120  # however busy the machine is
 _SAME_CALLS = {"tuple", "list", "float", "set", "sorted"}  # any spelling of a value is accepted
 
 
@@ -162,7 +163,7 @@ def _given(node: ast.stmt) -> set[str]:
 
 def status(source: str, found: dict[str, Any]) -> str:
     """What the check says of a solution: its status, or "raised" where the cell does not get that far."""
-    said = []
+    said: list[selfcheck.Verdict] = []
     namespace = found | {"check": lambda *answers: said.append(selfcheck.check(*answers))}
     try:
         exec(source, namespace)
