@@ -9,8 +9,6 @@ import ml_dtypes
 import numpy as np
 import pytest
 import torch
-from hypothesis import example, given
-from hypothesis import strategies as st
 
 from helpers import formats
 from helpers.formats import FORMATS, decode, encode
@@ -33,11 +31,11 @@ def sample_codes(fmt) -> list[int]:
     """All codes up to 16 bits; above, 20,000 random ones and every edge."""
     if fmt.bits <= 16:
         return list(range(1 << fmt.bits))
-    edges = [0, 1, 2, (1 << fmt.fraction_bits) - 1, 1 << fmt.fraction_bits, fmt.max_code, fmt.inf_code, fmt.nan_code]
-    edges += [(1 << fmt.bits) - 1, fmt.inf_code + 1]
+    ends = [0, 1, 2, (1 << fmt.fraction_bits) - 1, 1 << fmt.fraction_bits]
+    edges = [*ends, fmt.max_code, fmt.inf_code, fmt.inf_code + 1, fmt.nan_code, fmt.sign_bit - 1]
     draw = random.Random(0)
-    codes = [*edges, *(draw.getrandbits(fmt.bits) for _ in range(20_000))]
-    return [code ^ sign for code in codes[:20] for sign in (0, fmt.sign_bit)] + codes[20:]
+    some = [draw.getrandbits(fmt.bits) for _ in range(20_000)]
+    return [code ^ sign for code in edges for sign in (0, fmt.sign_bit)] + some
 
 
 def read(codes: list[int], fmt) -> list[float]:
@@ -111,22 +109,8 @@ def test_encode_rounds_once_where_two_roundings_differ():
     assert decode(encode(2**53 + 1, "float64"), "float64").value == 2**53
 
 
-@given(st.fractions(min_value=-7, max_value=7))
-@example(Fraction(2, 3))  # as many binary digits above as below, and yet less than 1
-def test_encode_takes_the_nearest_number_to_any_fraction(value):
-    fmt = FORMATS["float8_e5m2"]
-    line = [decode(code, fmt).value for code in range(fmt.max_code + 1)]
-    distances = [abs(abs(value) - Fraction(x)) for x in line]
-    nearest = [code for code, distance in enumerate(distances) if distance == min(distances)]
-    code = encode(value, fmt)
-    assert code & ~fmt.sign_bit == min(nearest, key=lambda code: code % 2)
-    assert bool(code & fmt.sign_bit) == (value < 0)
-
-
 def test_encode_takes_numbers_beyond_float64():
-    assert encode(10**400, "float16") == 0x7C00
-    assert encode(-Fraction(1, 10**400), "float16") == 0x8000
-    assert encode(Fraction(10**400, 10**400 + 1), "bfloat16") == encode(1.0, "bfloat16")
+    assert (encode(10**400, "float16"), encode(-Fraction(1, 10**400), "float16")) == (0x7C00, 0x8000)
 
 
 def test_the_nan_is_the_quiet_one():
@@ -165,18 +149,6 @@ def test_neighbours_walk_through_all_values(fmt):
         assert formats.neighbours(value, fmt) == formats.Neighbours(below, value, above)
     if fmt.inf_code:
         assert formats.neighbours(math.inf, fmt) == formats.Neighbours(fmt.max, math.inf, None)
-
-
-@pytest.mark.parametrize("name", ["float64", "float32", "float16"])
-@pytest.mark.filterwarnings("ignore:overflow encountered in nextafter")
-@given(value=st.floats(allow_nan=False, width=16))
-def test_neighbours_agree_with_nextafter(name, value):
-    kind = NUMPY[name]
-    near = formats.neighbours(value, name)
-    if math.isfinite(value):
-        assert near.below == np.nextafter(kind(value), kind(-np.inf))
-        assert near.above == np.nextafter(kind(value), kind(np.inf))
-    assert near.nearest == value
 
 
 @pytest.mark.parametrize(

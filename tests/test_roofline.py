@@ -1,6 +1,5 @@
 """The roofline model against numbers worked out by hand, and its laws."""
 
-import dataclasses
 import math
 from types import SimpleNamespace
 
@@ -96,9 +95,3 @@ def test_a_cost_may_be_an_object(cost):
 def test_what_is_no_machine_and_no_cost(call, error, words):
     with pytest.raises(error, match=words):
         call()
-
-
-def test_a_machine_is_a_value():
-    assert Roofline(100, 10) == MACHINE
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        MACHINE.peak = 1

@@ -32,22 +32,18 @@ def strided(draw, max_dims=4):
 def viewed(draw):
     """A tensor that some of torch's own view operations made."""
     t = torch.zeros(draw(st.lists(st.integers(1, 6), min_size=1, max_size=3)), dtype=draw(st.sampled_from(DTYPES)))
-    for kind in draw(st.lists(st.sampled_from("tsefdu"), max_size=3)):
+    for kind in draw(st.lists(st.sampled_from(["transpose", "slice", "expand", "select", "diagonal"]), max_size=3)):
         dim = draw(st.integers(0, max(t.dim() - 1, 0)))
-        if t.dim() == 0 or t.dim() > 4:
-            break
-        if kind == "t":
+        if kind == "transpose" and t.dim():
             t = t.transpose(0, dim)
-        elif kind == "s":
+        elif kind == "slice" and t.dim():
             t = t.movedim(dim, 0)[draw(st.integers(0, 2)) :: draw(st.integers(1, 3))]
-        elif kind == "e":
+        elif kind == "expand" and t.dim() < 4:
             t = t.unsqueeze(dim).expand(*t.shape[:dim], 3, *t.shape[dim:])
-        elif kind == "f" and t.shape[dim]:
+        elif kind == "select" and t.dim() and t.shape[dim]:
             t = t.select(dim, -1)
-        elif kind == "d" and t.dim() > 1:
+        elif kind == "diagonal" and t.dim() > 1:
             t = t.diagonal()
-        elif kind == "u" and t.shape[dim]:
-            t = t.unfold(dim, draw(st.integers(1, t.shape[dim])), draw(st.integers(1, 2)))
     return t
 
 
@@ -113,61 +109,49 @@ def test_plan_view_agrees_with_view(t, data):
 
 
 def factorings(numel):
-    """Shapes of up to four dimensions with that many elements."""
+    """Shapes of up to three dimensions with that many elements."""
     if numel == 0:
         return [(0,), (2, 0), (0, 3, 1)]
     divisors = [d for d in range(1, numel + 1) if numel % d == 0]
-    return [(numel,), *[(d, numel // d) for d in divisors], *[(d, 1, numel // d) for d in divisors]] + [
-        (d, e, numel // d // e) for d in divisors for e in divisors if numel // d % e == 0
-    ]
+    return [(numel,), *((d, e, numel // d // e) for d in divisors for e in divisors if numel // d % e == 0)]
 
 
-LARGE = {
-    "dense": ((30_000, 40_000), (40_000, 1), 1_200_000_000),
-    "transposed": ((40_000, 30_000), (1, 40_000), 1_200_000_000),
-    "expanded": ((10**9, 7), (0, 1), 7),
-    "every other": ((10**9,), (2,), 10**9),
-    "rows with gaps": ((10**6, 1000), (4096, 1), 10**9),
-    "windows": ((10**9, 512), (1, 1), 10**9 + 511),
-    "windows of rows": ((10**6, 16, 64), (64, 64, 1), (10**6 + 15) * 64),
-    "windows in batches": ((1000, 10**6, 16), (2 * 10**6, 1, 1), 1000 * (10**6 + 15)),
-    "a diagonal": ((10**6,), (10**6 + 1,), 10**6),
-    "steps of 2 and 3": ((10**6, 10**6), (2, 3), 5 * (10**6 - 1) + 1 - 2),
-}
-
-
-@pytest.mark.parametrize("case", LARGE)
-def test_large_tensors_are_counted_at_once(case):
-    shape, stride, expected = LARGE[case]
+@pytest.mark.parametrize(
+    ("shape", "stride", "expected"),
+    [
+        ((40_000, 30_000), (1, 40_000), 1_200_000_000),
+        ((10**9, 7), (0, 1), 7),
+        ((10**6, 1000), (4096, 1), 10**9),  # rows with gaps
+        ((10**9, 512), (1, 1), 10**9 + 511),  # windows
+        ((10**6, 16, 64), (64, 64, 1), (10**6 + 15) * 64),  # windows of rows
+        ((1000, 10**6, 16), (2 * 10**6, 1, 1), 1000 * (10**6 + 15)),  # windows in batches
+        ((10**6, 10**6), (2, 3), 5 * (10**6 - 1) + 1 - 2),
+    ],
+)
+def test_large_tensors_are_counted_at_once(shape, stride, expected):
     assert storage.distinct_offsets(shape, stride) == expected  # a billion steps would take minutes
 
 
 def test_same_storage_sees_through_views():
     x = torch.arange(24.0).view(2, 3, 4)
-    views = [x, x[1], x[1, 2, 3], x.t() if x.dim() == 2 else x.mT, x.expand(5, 2, 3, 4), x.view(torch.int32), x[2:],
-             x.detach(), x.flatten()[20:]]  # fmt: skip
+    views = [x, x[1], x[1, 2, 3], x.mT, x.expand(5, 2, 3, 4), x.view(torch.int32), x[2:], x.detach(), x.flatten()[20:]]
     for a, b in itertools.product(views, views):
         assert storage.same_storage(a, b)
     for copied in (x.clone(), x.mT.reshape(-1), x[[0, 1]], x + 0, torch.empty(0), x.mT.contiguous()):
-        assert not storage.same_storage(x, copied)
-        assert not storage.same_storage(copied, x)
+        assert not storage.same_storage(x, copied) and not storage.same_storage(copied, x)
 
 
 def test_empty_tensors_share_only_with_their_own_views():
-    a, b = torch.empty(0), torch.empty(0)
-    assert a.data_ptr() == b.data_ptr() == 0
-    assert not storage.same_storage(a, b)
+    a, b, x = torch.empty(0), torch.empty(0), torch.zeros(4)
+    assert a.data_ptr() == b.data_ptr() == 0 and not storage.same_storage(a, b)
     assert storage.same_storage(a, a.view(0, 3)) and storage.same_storage(a, a)
-    x = torch.zeros(4)
     assert storage.same_storage(x, x[4:]) and not storage.same_storage(x[4:], a)
 
 
-def test_two_wrappers_of_one_numpy_array_share_it():
-    array = np.zeros(4)
+@pytest.mark.parametrize("array", [np.zeros(4), np.zeros(1, dtype=np.uint8)])
+def test_two_wrappers_of_one_numpy_array_share_it(array):
     assert storage.same_storage(torch.from_numpy(array), torch.from_numpy(array))
     assert not storage.same_storage(torch.from_numpy(array), torch.from_numpy(array.copy()))
-    byte = np.zeros(1, dtype=np.uint8)
-    assert storage.same_storage(torch.from_numpy(byte), torch.from_numpy(byte))
 
 
 EMPTY = "a tensor without elements has every view of 0 elements"
@@ -217,7 +201,6 @@ def test_what_has_no_storage_is_refused(function, make, error, words):
     [
         ((0,), r"shape \(3, 4\) takes 2 indices, got 1"),
         (0, r"takes 2 indices, got 1: 0"),
-        ((0, 0, 0), "takes 2 indices, got 3"),
         ((3, 0), "index 3 is outside a dimension of size 3"),
         ((0, -5), "index -5 is outside a dimension of size 4"),
     ],
