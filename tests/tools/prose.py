@@ -115,16 +115,18 @@ def shown(cells: Iterable[NotebookNode], path: Path) -> set[float]:
                 text = output.get("text", "") + output.get("data", {}).get("text/plain", "")
                 found |= {number.value for number in numbers(text)}
         if "exercise" in tags(cell):
-            found = found.union(*map(values, keys(path)[asked(cell)]), _right(EXERCISES[asked(cell)]))
+            found = found.union(*map(values, keys(path)[asked(cell)]), _answers(EXERCISES[asked(cell)]))
     return found
 
 
-def _right(exercise: Exercise) -> set[float]:
-    """What the right answer gives in each case of an exercise."""
-    if parts := getattr(exercise, "parts", {}):
-        return set().union(*map(_right, parts.values()))
-    answers = [exercise.oracle(*copy.deepcopy(case)) for case in exercise.cases or ((),)]
-    return {number.value for number in numbers(repr(answers))}
+def _answers(exercise: Exercise) -> set[float]:
+    """What the right answer and the named wrong ones give in each case of an exercise."""
+    found: set[float] = set().union(*map(_answers, exercise.parts.values()))
+    for answer in (exercise.oracle, *(formula for formula, _ in exercise.wrong)):
+        for case in exercise.cases or ((),):
+            with suppress(Exception):  # some mistakes are calls that fail
+                found |= {number.value for number in numbers(repr(answer(*copy.deepcopy(case))))}
+    return found
 
 
 def _specified(text: str) -> set[float]:
