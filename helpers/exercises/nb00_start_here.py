@@ -11,7 +11,6 @@ value("card_in_gb", 80 * 2**30 / 1e9, [
     (80, "That takes GiB and GB for the same thing; they differ by 7.4 %."),
     (80 * 2**30, "That is a number of bytes; the question asks for GB."),
     (80 * 2**33 / 1e9, "That is in bits: a byte has eight, but the question asks for GB (capital B)."),
-    (80 * 2**20 / 1e6, "That is what 80 MiB are in MB: a GiB is 2³⁰ bytes."),
     (80 * 1.024, "One prefix too few: from bytes to GiB it takes three factors of 1.024, not one."),
     (80 * 1.024**2, "One prefix too few: from bytes to GiB it takes three factors of 1.024, not two."),
     (86, "Nearly: that is rounded to two digits, and three are asked for."),
