@@ -195,7 +195,8 @@ def _name_roofs(ax: Axes, roofs: Mapping[str, Roofline], taken: list) -> None:
             right = min(roof.ridge, high)
             start, end = (ax.transData.transform((x, roof.attainable(x))) for x in (low, right))
             angle = math.degrees(math.atan2(*(end - start)[::-1]))
-            x, above = low * (right / low) ** 0.42, roof.bandwidth == max(slopes)
+            along = 0.42 if len(set(slopes)) < 3 else (0.62, 0.3)[place % 2]  # two slopes may all but coincide
+            x, above = low * (right / low) ** along, roof.bandwidth == max(slopes)
             text = f"{name}: {slant}" if own_slope and len(roofs) > 1 else slant
             look = {"rotation": angle, "rotation_mode": "anchor", "ha": "center", "va": "bottom" if above else "top"}
             note(ax, text, (x, roof.attainable(x)), (-3, 4) if above else (3, -4), zorder=8, **look)
