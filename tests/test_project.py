@@ -1,105 +1,107 @@
-"""The files around the course: what the README promises, and the one list of dependencies."""
+"""The files around the course: what the README promises, what is declared, what is installed."""
 
+import ast
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
+from importlib.metadata import packages_distributions, requires
 from pathlib import Path
 
 import pytest
 
+from tests.test_notebooks import KNOWN_TAGS
 from tests.tools.course import NOTEBOOKS, ROOT, read
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-REQUIREMENTS = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
+GUIDE = (ROOT / ".github" / "CONTRIBUTING.md").read_text(encoding="utf-8")
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+PINS = [line for line in (ROOT / "requirements.txt").read_text("utf-8").splitlines() if not line.startswith("#")]
+COMMANDS = dict(re.findall(r"<!-- (\w+) -->\n```sh\n(.+?)\n```", README, re.DOTALL))
 
 
-def tracked() -> list[str]:
-    """The files that git tracks."""
-    if not (ROOT / ".git").exists():
-        pytest.skip("not a git checkout, so nothing says which files belong to the project")
-    return subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+def test_the_commands_of_the_readme_are_shell_and_name_what_exists():
+    assert set(COMMANDS) == {"open", "again", "test"}
+    assert COMMANDS["open"].endswith(COMMANDS["again"])
+    for command in re.findall(r"```sh\n(.+?)\n```", README, re.DOTALL):
+        subprocess.run(["bash", "-n", "-c", command], check=True)
+        assert max(map(len, command.splitlines())) <= 88
+        for name in re.findall(r"[\w/]+\.(?:txt|ipynb|yml)", command):
+            assert (ROOT / name).exists(), name
+        for module in re.findall(r"python -m (helpers[\w.]*)", command):
+            subprocess.run([sys.executable, "-m", module, "--help"], cwd=ROOT, check=True, capture_output=True)
+        for extra in re.findall(r"\.\[(\w+)\]", command):
+            assert extra in PROJECT["optional-dependencies"]
+        for pin in re.findall(r"torch==\S+", command):
+            assert pin in PINS
 
 
-def commands() -> dict[str, str]:
-    """The README's commands by the comment that marks them."""
-    return dict(re.findall(r"<!-- (\w+) -->\n```sh\n(.+)\n```", README))
-
-
-def test_the_readme_has_its_commands():
-    assert set(commands()) == {"open", "test", "live", "slides", "pages"}
-    for name, command in commands().items():
-        extra = {"open": "", "test": " -e '.[test]'"}.get(name, " -e '.[teach]'")
-        setup = f"python3 -m venv .venv && .venv/bin/python -m pip install -r requirements.txt{extra} && "
-        assert command.startswith(f"{setup}.venv/bin/python -m ")
-    for name in ("open", "live"):
-        assert commands()[name].endswith("jupyter lab --LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb")
-    for name in ("slides", "pages"):
-        assert commands()[name].endswith(f"python -m helpers.export {name} --out build/{name}")
-
-
-def test_ci_runs_the_test_command_of_the_readme():
-    script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
-    extract = re.search(r"sed -n '([^']+)'", script).group(1)
-    found = subprocess.run(["sed", "-n", extract, "README.md"], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == commands()["test"]
-    assert "\nexport COURSE_BROWSER=required\n" in script
+def test_ci_cuts_the_test_command_out_of_the_readme():
+    cut = re.search(r"^command=\$\((.+)\)$", (ROOT / ".ci" / "run").read_text("utf-8"), re.MULTILINE)[1]
+    found = subprocess.run(["bash", "-c", cut], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == COMMANDS["test"]
 
 
 def test_the_map_has_a_true_row_for_every_notebook():
-    rows = re.findall(r"^\| \[(.+?)\]\((.+?)\) \| (.+?) \| (\d+) \| (\w+) \|$", README, re.MULTILINE)
+    rows = re.findall(r"^\| \[(.+?)\]\((.+?)\) \| (.+?) \| (\d+) \|$", README, re.MULTILINE)
     assert [row[1] for row in rows] == [f"notebooks/{path.name}" for path in NOTEBOOKS]
-    for (title, _, question, minutes, _), path in zip(rows, NOTEBOOKS, strict=True):
+    for (title, _, question, minutes), path in zip(rows, NOTEBOOKS, strict=True):
         opening = read(path).cells[0].source
         assert opening.startswith(f"# {title}")
-        assert question in opening
-        assert f"{minutes} minutes" in opening
+        assert question in opening and f"{minutes} minutes" in opening
 
 
-def test_links_of_the_readme_lead_somewhere():
-    for target in re.findall(r"\]\(([^)]+)\)", README):
-        assert target.startswith("https://") or (ROOT / target).exists(), target
+@pytest.mark.parametrize("file", ["README.md", ".github/CONTRIBUTING.md", ".hub/README.md"])
+def test_links_lead_somewhere(file):
+    for target in re.findall(r"\]\(([^)]+)\)", (ROOT / file).read_text("utf-8")):
+        assert target.startswith("https://") or (ROOT / file).parent.joinpath(target).exists(), target
 
 
 def test_every_known_tag_is_explained():
-    from tests.test_notebooks import KNOWN_TAGS
-
-    assert set(re.findall(r"^\| `([\w-]+)` \|", README, re.MULTILINE)) == KNOWN_TAGS
+    assert set(re.findall(r"^\| `([\w-]+)` \|", GUIDE, re.MULTILINE)) == KNOWN_TAGS
 
 
-def test_requirements_are_pinned_exactly_and_end_in_the_project():
-    pins = [line for line in REQUIREMENTS if line and not line.startswith("#")]
-    assert pins[-1] == "-e ."
-    extras = PROJECT["project"]["optional-dependencies"]
-    assert extras["test"][-1] == f"{PROJECT['project']['name']}[hub,teach]"
-    for line in [*pins[:-1], *extras["test"][:-1], *extras["teach"]]:
+def test_the_commands_for_maintainers_exist():
+    for module in re.findall(r"python -m (tests\.tools\.\w+|helpers\.\w+)", GUIDE):
+        path = ROOT / module.replace(".", "/")
+        assert path.with_suffix(".py").exists() or path.is_dir(), module
+
+
+def test_every_package_that_helpers_imports_is_declared_and_every_pin_is_exact():
+    assert PINS[-1] == "-e ."
+    extras = PROJECT["optional-dependencies"]
+    for line in [*PINS[:-1], *extras["teach"], *extras["hub"], *extras["test"][:-1]]:
         assert re.fullmatch(r"[\w.\[\]-]+==[\w.]+", line), line
+    declared = {"core": PROJECT["dependencies"], "export": extras["teach"] + requires("nbconvert")}
+    declared["export"] = declared["export"] + declared["core"]
+    known = {kind: {re.match(r"[\w.-]+", one)[0].lower() for one in lines} for kind, lines in declared.items()}
+    distributions = packages_distributions()
+    for file in (ROOT / "helpers").rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module] if isinstance(node, ast.ImportFrom) and not node.level else []
+            for name in {name.partition(".")[0] for name in names} - sys.stdlib_module_names - {"helpers"}:
+                kind = "export" if "export" in file.parts else "core"
+                found = {one.lower() for one in distributions.get(name, [name])}
+                assert found & known[kind], f"{file.name} imports {name}"
+
+
+def test_workflows_and_citation_are_what_github_reads():
+    checker = shutil.which("check-jsonschema", path=str(Path(sys.executable).parent))
+    if not checker:
+        pytest.skip("check-jsonschema is not installed")
+    for schema, files in (("github-workflows", "workflows/*.yml"), ("citation-file-format", "CITATION.cff")):
+        found = map(str, (ROOT / ".github").glob(files))
+        subprocess.run([checker, "--builtin-schema", f"vendor.{schema}", *found], check=True)
 
 
 def test_environment_is_python_pip_and_the_one_list():
     lines = (ROOT / "environment.yml").read_text(encoding="utf-8").splitlines()
     after = lines[lines.index("dependencies:") + 1 :]
     assert after == ["  - python=3.11", "  - pip", "  - pip:", "      - -r requirements.txt"]
-
-
-def test_the_top_level_is_the_agreed_one():
-    top = {name.split("/")[0] for name in tracked()}
-    agreed = {"notebooks", "helpers", "tests", "requirements.txt", "environment.yml", "README.md", "pyproject.toml"}
-    assert {name for name in top if not name.startswith(".")} == agreed | {"LICENSE"}
-
-
-def test_jupyterlab_has_the_settings_that_the_project_ships():
-    shipped = ROOT / ".jupyter/share/jupyter/lab/settings/overrides.d/resource-accounting.json"
-    assert PROJECT["tool"]["flit"]["external-data"]["directory"] == ".jupyter"
-    data = Path(sys.prefix, "share", "jupyter")
-    for plugin in json.loads(shipped.read_text(encoding="utf-8")):
-        package, _, name = plugin.partition(":")
-        places = (data / "lab" / "schemas" / package, data / "labextensions" / package / "schemas" / package)
-        if package.startswith("@jupyterlab/") or places[1].parents[2].exists():  # the extra may be absent
-            assert any((place / f"{name}.json").exists() for place in places), plugin
 
 
 def test_jupyterlab_has_the_files_that_the_project_ships():
@@ -111,11 +113,29 @@ def test_jupyterlab_has_the_files_that_the_project_ships():
         assert same, f"{installed} is not that of the project; run: pip install -r requirements.txt"
 
 
-@pytest.mark.parametrize("pattern", [r"\.\./shared", r"/work/", r"/root/", r"/home/"])
-def test_no_file_names_a_place_outside_the_project(pattern):
-    for name in tracked():
+def test_jupyterlab_knows_the_settings_that_the_project_ships():
+    shipped = ROOT / ".jupyter/share/jupyter/lab/settings/overrides.d/resource-accounting.json"
+    data = Path(sys.prefix, "share", "jupyter")
+    for plugin in json.loads(shipped.read_text(encoding="utf-8")):
+        package, _, name = plugin.partition(":")
+        places = (data / "lab" / "schemas" / package, data / "labextensions" / package / "schemas" / package)
+        if package.startswith("@jupyterlab/") or places[1].parents[2].exists():  # the extra may be absent
+            assert any((place / f"{name}.json").exists() for place in places), plugin
+
+
+def test_no_file_names_a_place_outside_the_project():
+    if not (ROOT / ".git").exists():
+        pytest.skip("not a git checkout, so nothing says which files belong to the project")
+    found = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    top = {name.split("/")[0] for name in found if not name.startswith(".")}
+    agreed = {"notebooks", "helpers", "tests", "requirements.txt", "environment.yml", "README.md", "pyproject.toml"}
+    assert top == agreed | {"LICENSE"}
+    for name in found:
         if name.endswith((".py", ".md", ".toml", ".yml", ".ipynb", ".txt")) and not name.startswith("tests/"):
-            assert not re.search(pattern, (ROOT / name).read_text(encoding="utf-8")), name
+            text = (ROOT / name).read_text(encoding="utf-8")
+            assert not re.search(r"\.\./shared|(?<![\w.])/(work|root|home)/", text), name
 
 
 def test_no_words_on_stderr_where_cuda_is_installed_but_no_gpu():
