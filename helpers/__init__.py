@@ -19,8 +19,3 @@
 
 Notebooks write `from helpers import formats` and call `formats.decode(...)`, so that a call names the file to open.
 """
-
-import logging
-
-# Where CUDA's compiler is but no GPU, as on a cluster's login node, torch.utils.benchmark warns of that when imported.
-logging.getLogger("torch.utils.cpp_extension").setLevel(logging.ERROR)

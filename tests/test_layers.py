@@ -82,6 +82,8 @@ def test_oracles_use_nothing_of_the_course():
         ("import helpers.units, helpers.specs", "torch"),
         ("import helpers.formats, helpers.selfcheck", "matplotlib"),
         ("import helpers.draw", "matplotlib.pyplot ipywidgets"),
+        # It warns on stderr where CUDA's compiler is but no GPU, as on a cluster's login node.
+        ("import helpers.timing, helpers.machine, torch.utils.flop_counter", "torch.utils.cpp_extension"),
     ],
 )
 def test_nothing_is_loaded_before_it_is_needed(statement, absent):
