@@ -152,8 +152,8 @@ def peak(
     >>> found.flop_per_s > 0 and found.size in (64, 128)
     True
 
-    Square matrices of growing size with random numbers (zeros would be kinder than real data); then the three best
-    sizes once more, for longer. Sizes stop where half of the free memory or half of the time would not do. "tfloat32"
+    Square matrices of growing size with random numbers (zeros would be kinder than real data); then the best of them
+    once more, for longer. Sizes stop where half of the free memory or half of the time would not do. "tfloat32"
     stands for float32 with the matrix unit's shortcut, which "float32" never takes. Without `threads`, all that torch
     has; if one alone is faster, others have the cores, and the result is one core's, disturbed.
     Raises ValueError for a dtype that is not a float, or that this device cannot multiply.
@@ -166,33 +166,42 @@ def peak(
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("high" if label == "tfloat32" else "highest")
     try:
-        size, tried = _search(real, where, seconds, sizes, threads)
+        tried, finals, late = _search(real, where, seconds, sizes, threads)
+        best = {size: timing.fastest([run for other, run in tried if other == size]) for size in finals}
+        size, found = max(best.items(), key=_rate)
+        if late or any(run.disturbed for run in best.values()):  # then another might have been better
+            found = replace(found, disturbed=True)
+            small = min(size, 512)
+            if threads > 1 and where.type == "cpu":
+                tried.append((small, _matmul_time(small, real, where, seconds / 10, 1)))
+                if _rate(tried[-1]) > _rate((size, found)):
+                    size, found = small, replace(tried[-1][1], disturbed=True)
     finally:
         torch.set_float32_matmul_precision(before)
-    found = timing.fastest([run for other, run in tried if other == size])
-    if found.disturbed and threads > 1 and where.type == "cpu":
-        tried.append((min(size, 512), _matmul_time(min(size, 512), real, where, seconds / 10, 1)))
-        if _rate(tried[-1]) > _rate((size, found)):
-            size, found = tried[-1][0], replace(tried[-1][1], disturbed=True)
     return Peak(_rate((size, found)), label, name(where), size, found, tuple(tried))
 
 
 def _search(
     dtype: torch.dtype, where: torch.device, seconds: float, sizes: tuple[int, ...], threads: int
-) -> tuple[int, list[tuple[int, Timing]]]:
-    end, tried = perf_counter() + seconds, []
+) -> tuple[list[tuple[int, Timing]], list[int], bool]:
+    """Each size with its timing; the finals, the three best and a large one, measured again; whether time ran out."""
+    start, tried, late = perf_counter(), [], False
     for size in sizes:
         guess = 2 * size**3 / max(map(_rate, tried)) if tried else 0.0  # seconds for one call
         memory = 3 * size**2 * max(dtype.itemsize, 4)  # bytes; random numbers are made in float32
-        # A size takes a warm-up and a few runs. Half of the time is for the finals.
-        if tried and (perf_counter() + 3 * guess > end - seconds / 2 or memory > free_memory(where) / 2):
+        late = perf_counter() > start + seconds  # others have had the cores, since half of the time should be left
+        # A size takes a warm-up and a few runs.
+        if tried and (late or 8 * guess > seconds / 2 or memory > free_memory(where) / 2):
             break
         tried.append((size, _matmul_time(size, dtype, where, seconds / 40, threads)))
     best = [size for size, _ in sorted(tried, key=_rate, reverse=True)[:3]]
-    for waiting, size in zip((3, 2, 1)[-len(best) :], best, strict=True):
-        share = max((end - perf_counter()) / waiting, seconds / 40)
+    fast = max(map(_rate, tried))
+    large = max((size for size, _ in tried if 2 * size**3 / fast < seconds / 80), default=best[0])
+    finals = list(dict.fromkeys([large, *best]))
+    for done, size in enumerate(finals):
+        share = max((start + seconds - perf_counter()) / (len(finals) - done), seconds / 40)
         tried.append((size, _matmul_time(size, dtype, where, share, threads)))
-    return max(tried, key=_rate)[0], tried
+    return tried, finals, late
 
 
 def _rate(run: tuple[int, Timing]) -> float:
