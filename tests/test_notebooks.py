@@ -20,7 +20,7 @@ NOT_YET = {
     # napkin numbers
     "00": set(),
     # formats
-    "01": {"run_again", "minutes"},
+    "01": set(),
     # storage
     "02": {"run_again", "minutes"},
     # names

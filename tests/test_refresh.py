@@ -15,7 +15,7 @@ CELLS = [
     "draw.bits(1, 'float8_e5m2')",
     "explore.float_bits(2.0, 'float8_e4m3fn')",
     "units.table(['a'], [[1]])",
-    "check('gap', ...)",
+    "check('round_to', ...)",
     "1 / 0",
 ]
 

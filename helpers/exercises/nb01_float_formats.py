@@ -2,6 +2,8 @@
 
 import math
 import random
+from collections.abc import Callable
+from fractions import Fraction
 from math import ceil, floor, log2
 
 import torch
@@ -10,40 +12,31 @@ from helpers.exercises.exercise import function, part, parts, value
 
 # fmt: off
 
-value("decode_pattern", -5.0, [  # -(1 + 32/128) * 2^(129 - 127)
-    (-1.0, "You forgot the hidden 1: the significand is 1.fraction, not 0.fraction."),
-    (5.0, "Look at the first bit again: the number is negative."),
-    (-2.5, "Your bias is 128; with 8 exponent bits it is 2^(8-1) - 1 = 127."),
-    (-10.0, "Your bias is 126; with 8 exponent bits it is 2^(8-1) - 1 = 127."),
-    (-132.0, "You read the fraction as an integer: it is 32/128, since the field has 7 bits."),
-    (-5.28, "The fraction field is not decimal: 32 stands for 32/128, so the significand is not 1.32."),
-    (-1.25, "You left out the power of two: the exponent field minus the bias is the exponent."),
-    (-(1.25 * 2.0**129), "You forgot the bias: the exponent is the field minus 127."),
-    (0b1_10000001_0100000,
-     "That is the pattern as an unsigned integer: cut it into sign, exponent and fraction first."),
-], same={
-    "answer = -(1 + 32 / 128) * (2 * (129 - 127))": "2 · 2 = 2²",
-    "answer = -(1 + 32 / 128) * (129 - 127) ** 2": "2 · 2 = 2²"})
-
-function("largest_finite",
-    lambda e, f: (2 - 2.0**-f) * 2.0 ** (2 ** (e - 1) - 1), [
-    (lambda e, f: (2 - 2.0**-f) * 2.0 ** (2 ** (e - 1)),
-     "Twice the right power: the exponent of all ones is reserved, and the bias is 2^(E−1) − 1."),
-    (lambda e, f: 2.0 ** (2 ** (e - 1) - 1),
-     "You forgot the fraction: with all its bits set the significand is almost 2."),
-    (lambda e, f: 2.0 ** (2 ** (e - 1)), "You took the significand for exactly 2: it is 2 − 2^(−fraction bits)."),
-    (lambda e, f: (1 - 2.0**-f) * 2.0 ** (2 ** (e - 1) - 1),
-     "You forgot the hidden 1: the significand is 1.111…, not 0.111…."),
-    (lambda e, f: (2 - 2.0 ** -(f + 1)) * 2.0 ** (2 ** (e - 1) - 1),
-     "You gave the fraction one bit too many: the last of its bits is worth 2^(−fraction bits)."),
-    (lambda e, f: (2 - 2.0**-f) * 2.0 ** (2 ** (e - 1) - 2),
-     "Half the right power: the largest field that you may use is 2^E − 2, and the bias is 2^(E−1) − 1."),
-    (lambda e, f: (2 - 2.0**-f) * 2.0 ** (2**e - 2),
-     "You forgot the bias: the exponent is the field minus 2^(E−1) − 1."),
-    (lambda e, f: 2 ** (e - 1) - 1, "That is the largest power of two, in the exponent: raise 2 to it."),
-    ],
-    cases=[(5, 10), (8, 7), (8, 23), (5, 2), (4, 3)], draw=lambda r: (r.randint(3, 9), r.randint(1, 30)),
-    same={"return significand * 2.0 ** bias": "2^E − 2 − bias is the bias again"})
+parts("decode_patterns",
+    a=part(-5.0, [  # -(1 + 32/128) * 2^(129 - 127)
+        (-1.0, "You forgot the hidden 1: the significand is 1 + fraction/128."),
+        (5.0, "Look at the first bit again: the number is negative."),
+        (-2.5, "Your bias is 128; with 8 exponent bits it is 2^(8-1) - 1 = 127."),
+        (-10.0, "Your bias is 126; with 8 exponent bits it is 2^(8-1) - 1 = 127."),
+        (-132.0, "You read the fraction as an integer: it is 32/128, since the field has 7 bits."),
+        (-5.28, "The fraction field is not decimal: 32 stands for 32/128, so the significand is not 1.32."),
+        (-1.25, "You left out the power of two: the exponent field minus the bias is the exponent."),
+        (-(1.25 * 2.0**129), "You forgot the bias: the exponent is the field minus 127."),
+        (0b1_10000001_0100000,
+         "That is the pattern as an unsigned integer: cut it into sign, exponent and fraction first."),
+    ]),
+    b=part(3 / 8 * 2**-6, [
+        ((1 + 3 / 8) * 2**-6, "An exponent field of all zeros has no hidden 1."),
+        ((1 + 3 / 8) * 2**-7, "An exponent field of all zeros has no hidden 1, and the power of exponent field 1."),
+        (3 / 8 * 2**-7, "The hidden 1 is gone, as it should; but the power stays that of exponent field 1."),
+        (3 / 8, "You left out the power of two: it is that of exponent field 1."),
+        (3 * 2**-6, "You read the fraction as an integer: it is 3/8, since the field has 3 bits."),
+        (3 / 8 * 2**6, "The power is 1 minus the bias, which is negative."),
+        (3.0, "That is the pattern as an integer: cut it into sign, exponent and fraction first."),
+    ]),
+    same={
+        "in_bfloat16_it_is = -(1 + 32 / 128) * (2 * (129 - 127))": "2 · 2 = 2²",
+        "in_bfloat16_it_is = -(1 + 32 / 128) * (129 - 127) ** 2": "2 · 2 = 2²"})
 
 _FORMATS = ("float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2", "float4_e2m1fn_x2")
 _FOUR = "It would do, but it has 4 bytes, and the budget is 2."
@@ -58,43 +51,6 @@ parts("choose_format",
         ("float8_e5m2", "It holds 400, too, but with two fraction bits; another one-byte format has three."),
     ], words=_FORMATS),
     d=part("float8_e5m2", [("float8_e4m3fn", "E4M3 ends at 448.")], words=_FORMATS))
-
-function("gap",
-    lambda v, f: 2.0 ** (math.frexp(v)[1] - 1 - f), [  # frexp is exact where log2 may round up
-    (lambda v, f: 2.0**-f, "That is the gap at 1, whatever the value: the gap doubles at every power of two."),
-    (lambda v, f: v * 2.0**-f,
-     "You multiplied the value itself by eps: between two powers of two the gap stays the same."),
-    (lambda v, f: 2.0 ** (floor(log2(v)) - f - 1), "That is half the gap, the largest rounding error."),
-    (lambda v, f: 2.0 ** (round(log2(v)) - f), "You rounded log2 to the nearest: round it down."),
-    (lambda v, f: 2.0 ** (ceil(log2(v)) - f), "You rounded log2 up: take the power of two at or below the value."),
-    (lambda v, f: 2.0 ** (int(log2(v)) - f),
-     "Python's int() rounds towards zero, which is up for values below 1: use math.floor."),
-    (lambda v, f: 2.0 ** (floor(log2(v)) + 1 - f), "You took the power of two above the value: take the one below it."),
-    (lambda v, f: 2.0 ** floor(log2(v)),
-     "That is the power of two below the value; from there on 2^F steps lead to the next."),
-    (lambda v, f: 2.0 ** floor(log2(v)) / f, "There are 2^F steps up to the next power of two, not F."),
-    ],
-    cases=[(1.0, 7), (1.0, 10), (256.0, 7), (1000.0, 10), (0.75, 7), (1.25, 7), (3e-3, 23)],
-    draw=lambda r: (r.uniform(1, 1.99) * 2.0 ** r.randint(-14, 15), r.choice((1, 2, 3, 7, 10, 23))))
-
-
-def _sizes(n: float, bits: float, gb: float = 1e9, gib: float = 2**30) -> tuple[float, float]:
-    return n * bits / 8 / gb, n * bits / 8 / gib
-
-
-function("checkpoint",
-    _sizes, [
-    (lambda n, bits: _sizes(n, 8 * bits), "You forgot to go from bits to bytes: a byte has 8 bits."),
-    (lambda n, bits: _sizes(n, bits, gb=2**30), "You used 2^30 for GB: GB is 10^9 bytes, GiB is 2^30."),
-    (lambda n, bits: _sizes(n, bits, gib=1e9), "You used 10^9 for GiB: GB is 10^9 bytes, GiB is 2^30."),
-    (lambda n, bits: _sizes(n, bits)[::-1], "You swapped the two: first GB, of 10^9 bytes, then GiB, of 2^30."),
-    (lambda n, bits: _sizes(n, 8), "You counted one byte per parameter, whatever the format."),
-    (lambda n, bits: _sizes(n, bits, 1, 1), "Those are bytes: divide by 10^9 for GB and by 2^30 for GiB."),
-    (lambda n, bits: _sizes(n, bits, 1e6, 2**20), "Those are MB and MiB: GB is 10^9 bytes, GiB is 2^30."),
-    (lambda n, bits: _sizes(n, bits, 1e9, 1000 * 2**20), "A GiB is 1024 MiB, not 1000."),
-    ],
-    cases=[(7_000_000_000, 16), (124_337_664, 32), (3, 4)],
-    draw=lambda r: (r.randint(1, 10**6) * 10 ** r.randint(0, 5), r.choice((1, 2, 4, 8, 16, 32, 64))), tolerance=1e-4)
 
 function("first_missing_integer",
     lambda f: 2 ** (f + 1) + 1, [
@@ -196,3 +152,81 @@ value("training_state", 7e9 * (2 + 2 + 4 + 1 + 1) / 1e9, [
     (10, "Those are the bytes of one parameter: there are 7 billion."),
 ], unit="GB", tolerance=0.001,
     same={"answer = 7000000000.0 * per_parameter // 1000000000.0": "it is a whole number of GB"})
+
+function("quantised_bytes",
+    lambda n, bits, block: n * bits // 8 + -(-n // block), [
+    (lambda n, bits, block: n * bits // 8, "You forgot the scales: each block has one more byte."),
+    (lambda n, bits, block: n * bits // 8 + n // block, "The last block has a scale even where it is not full."),
+    (lambda n, bits, block: n * bits // 8 + n // block + 1, "That is one scale too many where all blocks are full."),
+    (lambda n, bits, block: n * bits / 8 + n / block, "The last block needs a whole byte even where it is not full."),
+    (lambda n, bits, block: n * bits + 8 * -(-n // block), "That is in bits: a byte has 8."),
+    (lambda n, bits, block: n * bits + -(-n // block), "The weights are still in bits: a byte has 8."),
+    (lambda n, bits, block: n * bits // 8 + 8 * -(-n // block), "A scale is one byte; you counted eight."),
+    (lambda n, bits, block: n * bits // 8 + block, "Count the blocks: weights over the size of a block, rounded up."),
+    (lambda n, bits, block: n + -(-n // block), "You counted a byte for each weight, whatever its bits."),
+    ],
+    cases=[(64, 4, 32), (48, 4, 32), (16, 8, 128), (70_000_000_000, 4, 16)],
+    draw=lambda r: (8 * r.randint(1, 10 ** r.randint(1, 9)), r.choice((2, 3, 4, 6, 8)), r.choice((16, 32, 64, 100))),
+    same={"return weights * bits / 8 + math.ceil(weights / block)": "the weights fill whole bytes"})
+
+
+def _round_to(value: float, e: int, f: int, lowest: int = 0) -> float:
+    """By the definition, in fractions; `lowest` moves the end of the normal numbers."""
+    bias, exact = 2 ** (e - 1) - 1, abs(Fraction(value))
+    power = 1 - bias - lowest
+    while exact >= Fraction(2) ** (power + 1):
+        power += 1
+    steps = round(exact / Fraction(2) ** (power - f)) * Fraction(2) ** (power - f)
+    return math.copysign(math.inf if steps > (2 - Fraction(1, 2**f)) * 2**bias else float(steps), value)
+
+
+def _largest(e: int, f: int) -> float:
+    return (2 - 2.0**-f) * 2.0 ** (2 ** (e - 1) - 1)
+
+
+def _gap(value: float, e: int, f: int) -> float:
+    return 2.0 ** (max(math.frexp(value)[1], 3 - 2 ** (e - 1)) - 1 - f)
+
+
+def _counted(value: float, e: int, f: int, count: Callable[[float], int]) -> float:
+    kept = count(value / _gap(value, e, f)) * _gap(value, e, f)
+    return math.copysign(math.inf, value) if abs(kept) > _largest(e, f) else kept
+
+
+def _draw_value(r: random.Random) -> tuple[float, int, int]:
+    """A number from below the smallest subnormal to beyond the largest, and every other one a tie."""
+    e, f = r.choice(((5, 10), (8, 7), (5, 2), (4, 3), (3, 2)))
+    bias = 2 ** (e - 1) - 1
+    value = r.choice((-1, 1)) * r.uniform(1, 2) * 2.0 ** r.randint(-bias - f, bias + 1)
+    gap = _gap(value, e, f)
+    return (math.floor(value / gap) + 0.5) * gap if r.random() < 0.5 else value, e, f
+
+
+function("round_to",
+    _round_to, [
+    (lambda x, e, f: _round_to(x, e, f, lowest=10_000),
+     "Below the smallest normal number the gap stays the same; yours goes on shrinking."),
+    (lambda x, e, f: 0.0 if abs(x) < 2.0 ** (2 - 2 ** (e - 1)) else _round_to(x, e, f),
+     "You flushed to zero what is below the smallest normal number: there are subnormal numbers."),
+    (lambda x, e, f: _counted(x, e, f, lambda steps: math.floor(steps + 0.5)),
+     "A tie goes to the even code, and yours always goes up."),
+    (lambda x, e, f: _counted(x, e, f, lambda steps: int(steps + math.copysign(0.5, steps))),
+     "A tie goes to the even code, and yours always goes away from zero."),
+    (lambda x, e, f: _counted(x, e, f, int), "You cut off what does not fit: round to the nearest number."),
+    (lambda x, e, f: _counted(x, e, f, math.floor), "You rounded down: round to the nearest number."),
+    (lambda x, e, f: min(max(_round_to(x, e, f), -_largest(e, f)), _largest(e, f)),
+     "What rounds beyond the largest number becomes infinity; yours stays at the largest."),
+    (lambda x, e, f: abs(_round_to(x, e, f)) if math.isinf(_round_to(x, e, f)) else _round_to(x, e, f),
+     "The infinity of a negative value is negative."),
+    (lambda x, e, f: math.copysign(math.inf, x) if abs(x) > _largest(e, f) else _round_to(x, e, f),
+     "Round first, then look whether the result is beyond the largest number."),
+    (lambda x, e, f: round(x / _gap(x, e, f)) * _gap(x, e, f), "You forgot the largest number: beyond it is infinity."),
+    (lambda x, e, f: abs(_round_to(x, e, f)), "A negative value stays negative."),
+    (lambda x, e, f: _round_to(x, e, f + 1), "Your gap is half of the right one."),
+    (lambda x, e, f: round(x * 2**f) / 2**f, "That is the gap at 1, whatever the value."),
+    ],
+    cases=[(257.0, 8, 7), (259.0, 8, 7), (255.0, 8, 7), (-0.1, 4, 3), (0.0, 5, 10), (1e-6, 5, 10), (2.98e-8, 5, 10),
+           (2.99e-8, 5, 10), (65504.0, 5, 10), (65519.0, 5, 10), (65520.0, 5, 10), (-70000.0, 5, 10)],
+    draw=_draw_value,
+    same={"if abs(rounded) > (2 - 4.0 ** (-fraction_bits)) * 2.0 ** bias:":
+          "what is rounded is a multiple of the gap, and the next one after the largest is 2 · 2^bias"})
