@@ -2,9 +2,12 @@
 
 Where nothing can be drawn (GitHub, a terminal) a stored picture and words stand for it. Each line names a file:
 
-- views: float_bits, strides, roofline, transformer_budget
+- views: Bits (as float_bits), Strides (as strides), Roof (as roofline), Plan (as transformer_budget)
 - view: live, MIME, and what the views have in common
 """
 
 from helpers.explore.view import MIME, live
-from helpers.explore.views import float_bits, roofline, strides, transformer_budget
+from helpers.explore.views import Bits as float_bits
+from helpers.explore.views import Plan as transformer_budget
+from helpers.explore.views import Roof as roofline
+from helpers.explore.views import Strides as strides

@@ -13,10 +13,10 @@ const OPS = {
 };
 
 function checkRoof({ machine, machines, dtype, op, peak, bandwidth, batch, width }) {
-  const spec = machines.find(({ name }) => name === machine);
+  const spec = machines[machine];
   if (!spec) return `There is no machine ${machine} in the table.`;
   if (!OPS[op]) return `There is no op ${op}; there are ${Object.keys(OPS).join(", ")}.`;
-  if (!spec.rates[dtype]) return `${machine} has no rate for ${dtype} on its spec sheet, only for ${Object.keys(spec.rates).join(", ")}.`;
+  if (!spec.rates[dtype]) return lacking(machine, dtype, spec.rates);
   const [high, fast] = [peak ?? spec.rates[dtype], bandwidth ?? spec.bandwidth], ridge = high / fast;
   if (!(high >= 1e10 && high <= 2e16 && fast >= 1e9 && fast <= 3.2e13 && ridge >= 0.1 && ridge <= 1e5))
     return "The picture holds 10 GFLOP/s to 20 PFLOP/s, 1 GB/s to 32 TB/s, and a ridge of 0.1 to 100 kFLOP/B.";
@@ -24,9 +24,10 @@ function checkRoof({ machine, machines, dtype, op, peak, bandwidth, batch, width
   return fits(batch, 65536) && fits(width, 16384) ? "" : "A batch goes from 1 to 65536 and a width from 1 to 16384.";
 }
 
-export default view(["machine", "dtype", "op", "peak", "bandwidth", "batch", "width", "machines", "itemsizes", "cached"], checkRoof, (ui) => {
+export default view(["machine", "dtype", "op", "peak", "bandwidth", "batch", "width", "machines", "itemsizes",
+  "cached"], checkRoof, (ui) => {
   const { machine, machines, dtype, op, batch, width: size, itemsizes, cached } = ui.state, { em } = ui;
-  const spec = machines.find(({ name }) => name === machine), sheet = { peak: spec.rates[dtype], bandwidth: spec.bandwidth };
+  const spec = machines[machine], sheet = { peak: spec.rates[dtype], bandwidth: spec.bandwidth };
   const peak = ui.state.peak ?? sheet.peak, bandwidth = ui.state.bandwidth ?? sheet.bandwidth, ridge = peak / bandwidth;
   const attainable = (x) => Math.min(peak, bandwidth * x), moved = peak !== sheet.peak || bandwidth !== sheet.bandwidth;
   const costs = Object.entries(OPS).map(([name, cost]) => {
@@ -36,7 +37,8 @@ export default view(["machine", "dtype", "op", "peak", "bandwidth", "batch", "wi
   const { flops, nbytes, x: found, bound } = costs.find(({ name }) => name === op);
 
   // The picture, in pixels.
-  const narrow = ui.width < 46 * em, width = narrow ? ui.width : ui.width - 19.5 * em, height = Math.min(29 * em, Math.max(20 * em, width * 0.8));
+  const narrow = ui.width < 46 * em, width = narrow ? ui.width : ui.width - 19.5 * em, height = Math.min(29 * em,
+    Math.max(20 * em, width * 0.8));
   const box = { left: 4.6 * em, right: width - 0.6 * em, top: 0.8 * em, bottom: height - 3.2 * em }, log = Math.log10;
   const px = (x) => box.left + ((log(x) - log(X[0])) / (log(X[1]) - log(X[0]))) * (box.right - box.left);
   const py = (y) => box.bottom - ((log(y) - log(Y[0])) / (log(Y[1]) - log(Y[0]))) * (box.bottom - box.top);
@@ -46,23 +48,30 @@ export default view(["machine", "dtype", "op", "peak", "bandwidth", "batch", "wi
     const low = Math.max(X[0], Y[0] / fast);
     return [[low, fast * low], [high / fast, high], [X[1], high]].map(([x, y]) => [px(x), py(y)]);
   };
-  const [start, knee, end] = kinks(bandwidth, peak), path = (points) => `M${points.map((point) => point.join(" ")).join("L")}`;
+  const [start, knee, end] = kinks(bandwidth, peak), path = (points) =>
+    `M${points.map((point) => point.join(" ")).join("L")}`;
   const tenth = 10 ** 0.05; // a step of the arrow keys
-  const up = 2 * em, slope = (knee[1] - start[1]) / (knee[0] - start[0]);
+  const tilt = (Math.atan2(knee[1] - start[1], knee[0] - start[0]) * 180) / Math.PI;
   const third = [start[0] + (knee[0] - start[0]) * 0.4, start[1] + (knee[1] - start[1]) * 0.4];
   const grid = [];
-  for (let power = -1; power <= 5; power++) grid.push(s("path", { d: `M${px(10 ** power)} ${box.top}V${box.bottom}`, class: "grid" }),
-    s("text", { x: px(10 ** power), y: box.bottom + 1.2 * em, class: "name", "text-anchor": "middle" }, power < 0 ? "0.1" : power > 2 ? `${10 ** (power - 3)}k` : `${10 ** power}`));
-  for (let power = 10; power <= 16; power++) grid.push(s("path", { d: `M${box.left} ${py(10 ** power)}H${box.right}`, class: "grid" }),
-    s("text", { x: box.left - 0.4 * em, y: py(10 ** power) + 0.3 * em, class: "name", "text-anchor": "end" }, si(10 ** power, "")));
+  for (let power = -1; power <= 5; power++) grid.push(s("path", { d: `M${px(10 ** power)} ${box.top}V${box.bottom}`,
+    class: "grid" }),
+    s("text", { x: px(10 ** power), y: box.bottom + 1.2 * em, class: "name", "text-anchor": "middle" }, power < 0
+      ? "0.1" : power > 2 ? `${10 ** (power - 3)}k` : `${10 ** power}`));
+  for (let power = 10; power <= 16; power++) grid.push(s("path", { d: `M${box.left} ${py(10 ** power)}H${box.right}`,
+    class: "grid" }),
+    s("text", { x: box.left - 0.4 * em, y: py(10 ** power) + 0.3 * em, class: "name", "text-anchor": "end" },
+      si(10 ** power, "")));
 
   // Labels of points keep off each other: each goes to the first of four places where it is free.
   const taken = [];
   const free = (x, y, words) => {
-    const long = 0.55 * em * words.length, places = [[1, 1.25], [1, 2.3], [-1, -0.8], [1, 3.4], [-1, -1.9], [1, 4.5], [-1, -3]];
+    const long = 0.55 * em * words.length, places = [[1, 1.25], [1, 2.3], [-1, -0.8], [1, 3.4], [-1, -1.9], [1, 4.5],
+      [-1, -3]];
     for (const [way, rise] of places) {
       const here = { x: way > 0 ? x + 0.6 * em : x - 0.6 * em - long, y: y + rise * em, long, way };
-      const clash = taken.some((other) => Math.abs(other.y - here.y) < em && here.x < other.x + other.long && other.x < here.x + long);
+      const clash = taken.some((other) => Math.abs(other.y - here.y) < em && here.x < other.x + other.long
+        && other.x < here.x + long);
       if (!clash && here.x > box.left && here.x + long < box.right + em) return taken.push(here), here;
     }
     return { x: x + 0.6 * em, y: y + 5.6 * em, long, way: 1 };
@@ -71,28 +80,40 @@ export default view(["machine", "dtype", "op", "peak", "bandwidth", "batch", "wi
     const [cx, cy] = [px(Math.min(Math.max(x, X[0]), X[1])), py(attainable(x))], spot = free(cx, cy, name);
     return s("g", { class: `point ${bound} ${name === op ? "chosen" : ""}`, onclick: () => ui.set({ op: name }) },
       s("path", { d: `M${cx} ${cy}V${box.bottom}`, class: "drop" }),
-      bound === "compute" ? s("rect", { x: cx - 6, y: cy - 6, width: 12, height: 12, class: "mark" }) : s("circle", { cx, cy, r: 6.5, class: "mark" }),
-      Math.abs(spot.y - cy) > 1.5 * em && s("path", { d: `M${cx} ${cy}L${spot.x + (spot.way > 0 ? -3 : spot.long + 3)} ${spot.y - 0.3 * em}`, class: "lead" }),
-      s("text", { x: spot.way > 0 ? spot.x : spot.x + spot.long, y: spot.y, class: "label", "text-anchor": spot.way > 0 ? "start" : "end" }, name));
+      bound === "compute" ? s("rect", { x: cx - 6, y: cy - 6, width: 12, height: 12, class: "mark" }) : s("circle",
+        { cx, cy, r: 6.5, class: "mark" }),
+      Math.abs(spot.y - cy) > 1.5 * em && s("path",
+        { d: `M${cx} ${cy}L${spot.x + (spot.way > 0 ? -3 : spot.long + 3)} ${spot.y - 0.3 * em}`, class: "lead" }),
+      s("text", { x: spot.way > 0 ? spot.x : spot.x + spot.long, y: spot.y, class: "label", "text-anchor": spot.way > 0
+        ? "start" : "end" }, name));
   });
   const drags = [
-    handle({ label: "bandwidth", text: si(bandwidth, "B/s"), now: log(bandwidth), drag: (x, y) => ui.set({ bandwidth: uy(y) / ux(x) }),
+    handle({ label: "bandwidth", text: si(bandwidth, "B/s"), now: log(bandwidth), drag: (x, y) =>
+      ui.set({ bandwidth: uy(y) / ux(x) }),
       step: (dx, dy) => ui.set({ bandwidth: bandwidth * tenth ** (dy - dx) }) },
     s("path", { d: path([start, knee]), class: "wide" }), s("path", { d: path([start, knee]), class: "roof memory" }),
     s("text", { x: 0, y: 0, class: "ink memory", "text-anchor": "middle",
-      transform: `translate(${third[0] - 0.45 * em} ${third[1] - 0.6 * em}) rotate(${(Math.atan(slope) * 180) / Math.PI})` }, si(bandwidth, "B/s"))),
-    handle({ label: "peak", text: si(peak, "FLOP/s"), now: log(peak), drag: (x, y) => ui.set({ peak: uy(y) }), step: (dx, dy) => ui.set({ peak: peak * tenth ** (dx + dy) }) },
+      transform: `translate(${third[0] - 0.45 * em} ${third[1] - 0.6 * em}) rotate(${tilt})` }, si(bandwidth, "B/s"))),
+    handle({ label: "peak", text: si(peak, "FLOP/s"), now: log(peak), drag: (x, y) => ui.set({ peak: uy(y) }),
+      step: (dx, dy) => ui.set({ peak: peak * tenth ** (dx + dy) }) },
       s("path", { d: path([knee, end]), class: "wide" }), s("path", { d: path([knee, end]), class: "roof compute" }),
-      s("text", { x: box.right, y: knee[1] + 1.2 * em, class: "ink compute", "text-anchor": "end" }, si(peak, "FLOP/s"))),
-    handle({ label: "ridge", text: si(ridge, "FLOP/B"), now: log(ridge), drag: (x, y) => ui.set({ peak: uy(y), bandwidth: uy(y) / ux(x) }),
-      step: (dx, dy) => ui.set(dx ? { bandwidth: bandwidth / tenth ** dx } : { peak: peak * tenth ** dy, bandwidth: bandwidth * tenth ** dy }) },
-    s("circle", { cx: knee[0], cy: knee[1], r: 1.2 * em, class: "spot" }), s("circle", { cx: knee[0], cy: knee[1], r: 0.5 * em, class: "knob" }),
-    s("text", { x: knee[0], y: knee[1] - 1.1 * em, class: "label bold", "text-anchor": "middle" }, `ridge ${si(ridge, "FLOP/B")}`)),
+      s("text", { x: box.right, y: knee[1] + 1.2 * em, class: "ink compute", "text-anchor": "end" },
+        si(peak, "FLOP/s"))),
+    handle({ label: "ridge", text: si(ridge, "FLOP/B"), now: log(ridge), drag: (x, y) => ui.set({ peak: uy(y),
+      bandwidth: uy(y) / ux(x) }),
+      step: (dx, dy) => ui.set(dx ? { bandwidth: bandwidth / tenth ** dx } : { peak: peak * tenth ** dy,
+        bandwidth: bandwidth * tenth ** dy }) },
+    s("circle", { cx: knee[0], cy: knee[1], r: 1.2 * em, class: "spot" }), s("circle", { cx: knee[0], cy: knee[1],
+      r: 0.5 * em, class: "knob" }),
+    s("text", { x: knee[0], y: knee[1] - 1.1 * em, class: "label bold", "text-anchor": "middle" },
+      `ridge ${si(ridge, "FLOP/B")}`)),
   ];
   const area = `${path([start, knee, end])}V${box.top}H${start[0]}z`, region = (text, x, kind) =>
-    s("text", { x, y: box.top + 1.1 * em, class: `ink ${kind}`, "text-anchor": kind === "memory" ? "end" : "start" }, text);
+    s("text", { x, y: box.top + 1.1 * em, class: `ink ${kind}`, "text-anchor": kind === "memory" ? "end" : "start" },
+      text);
   const choose = (name) => ui.set({ machine: name, peak: null, bandwidth: null });
-  const helps = bound === "memory" ? "more bandwidth helps, a higher peak does not" : "a higher peak helps, more bandwidth does not";
+  const helps = bound === "memory" ? "more bandwidth helps, a higher peak does not"
+    : "a higher peak helps, more bandwidth does not";
 
   return h("div", { class: narrow ? "" : "columns" },
     s("svg", { width, height, role: "group", "aria-label": "roofline: FLOP/s against intensity, both logarithmic" },
@@ -100,20 +121,26 @@ export default view(["machine", "dtype", "op", "peak", "bandwidth", "batch", "wi
       s("path", { d: `M${knee[0]} ${knee[1]}V${box.bottom}`, class: "drop" }),
       region("memory-bound", knee[0] - 0.5 * em, "memory"), region("compute-bound", knee[0] + 0.5 * em, "compute"),
       moved && s("path", { d: path(kinks(sheet.bandwidth, sheet.peak)), class: "sheet" }),
-      s("text", { x: (box.left + box.right) / 2, y: height - 0.5 * em, class: "name", "text-anchor": "middle" }, "intensity (FLOP/B)"),
-      s("text", { transform: `translate(${0.9 * em} ${(box.top + box.bottom) / 2}) rotate(-90)`, class: "name", "text-anchor": "middle" }, "attainable FLOP/s"),
+      s("text", { x: (box.left + box.right) / 2, y: height - 0.5 * em, class: "name", "text-anchor": "middle" },
+        "intensity (FLOP/B)"),
+      s("text", { transform: `translate(${0.9 * em} ${(box.top + box.bottom) / 2}) rotate(-90)`, class: "name",
+        "text-anchor": "middle" }, "attainable FLOP/s"),
       drags, points),
     h("div", {},
-      choice("machine", machines.map(({ name }) => name), machine, choose),
-      h("div", { class: "row" }, choice("dtype", Object.keys(spec.rates), dtype, (name) => ui.set({ dtype: name, peak: null })),
+      choice("machine", Object.keys(machines), machine, choose),
+      h("div", { class: "row" }, choice("dtype", Object.keys(spec.rates), dtype, (name) => ui.set({ dtype: name,
+        peak: null })),
         button("as on the data sheet", () => choose(machine), { disabled: !moved })),
       choice("op", Object.keys(OPS), op, (name) => ui.set({ op: name })),
       range("batch", powers(0, 16), batch, `${batch}`, (number) => ui.set({ batch: number })),
       range("width", powers(6, 14), size, `${size}`, (number) => ui.set({ width: number })),
       h("div", { "aria-live": "polite" },
         h("p", { class: `verdict ${bound}` }, h("b", {}, shown("bound", `${bound}-bound`)), `: ${helps}.`),
-        h("p", {}, shown("flops", si(flops, "FLOP")), ", ", shown("bytes", si(nbytes, "B")), ": intensity ", shown("intensity", si(found, "FLOP/B")),
+        h("p", {}, shown("flops", si(flops, "FLOP")), ", ", shown("bytes", si(nbytes, "B")), ": intensity ",
+          shown("intensity", si(found, "FLOP/B")),
           "; the ridge is at ", shown("ridge", si(ridge, "FLOP/B")), "."),
-        h("p", {}, "To compute ", shown("compute", si(flops / peak, "s")), ", to move ", shown("move", si(nbytes / bandwidth, "s")),
-          ": at best ", shown("attainable", si(attainable(found), "FLOP/s")), ", ", shown("share", `${plain((100 * attainable(found)) / peak, 3)} %`), " of the peak."))));
+        h("p", {}, "To compute ", shown("compute", si(flops / peak, "s")), ", to move ",
+          shown("move", si(nbytes / bandwidth, "s")),
+          ": at best ", shown("attainable", si(attainable(found), "FLOP/s")), ", ", shown("share",
+            si((100 * attainable(found)) / peak, "%")), " of the peak."))));
 });

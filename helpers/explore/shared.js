@@ -49,8 +49,11 @@ const tick = (label, checked, choose, disabled = false) => h("label", { class: "
 const shown = (name, ...text) => h("output", { "data-shown": name }, ...text); // a number that the tests compare
 const powers = (first, last) => Array.from({ length: last - first + 1 }, (_, k) => 2 ** (first + k));
 
+const lacking = (machine, dtype, rates) =>
+  `${machine} has no rate for ${dtype} on its spec sheet, only for ${Object.keys(rates).join(", ")}.`;
+
 // A part of a picture that is dragged, or moved by the arrow keys: drag(x, y) in the picture's pixels, step(dx, dy).
-function handle({ label, text, now, drag, step }, ...shapes) {
+function handle({ label, text, now, drag, step, tap }, ...shapes) {
   const at = (event) => {
     const svg = event.currentTarget.ownerSVGElement, box = svg.getBoundingClientRect();
     const scale = svg.width.baseVal.value / box.width; // slides are scaled
@@ -58,7 +61,11 @@ function handle({ label, text, now, drag, step }, ...shapes) {
   };
   return s("g", {
     class: "handle", role: "slider", tabindex: 0, "aria-label": label, "aria-valuetext": text, "aria-valuenow": now,
-    onpointerdown: (event) => (event.currentTarget.setPointerCapture(event.pointerId), event.currentTarget.focus()),
+    onpointerdown: (event) => {
+      event.currentTarget.setPointerCapture(event.pointerId);
+      event.currentTarget.focus();
+      if (tap) at(event);
+    },
     onpointermove: (event) => event.currentTarget.hasPointerCapture(event.pointerId) && at(event),
     onkeydown: (event) => arrows(event, step),
   }, ...shapes);
@@ -82,7 +89,8 @@ function digits(x, count) {
   let [mantissa, power] = Math.abs(x).toExponential(100).split("e");
   mantissa = mantissa.replace(".", "");
   let [head, rest] = [mantissa.slice(0, count), mantissa.slice(count)];
-  if (rest[0] > "5" || (rest[0] === "5" && (/[1-9]/.test(rest.slice(1)) || head.at(-1) % 2))) head = `${BigInt(head) + 1n}`;
+  if (rest[0] > "5" || (rest[0] === "5" && (/[1-9]/.test(rest.slice(1))
+    || head.at(-1) % 2))) head = `${BigInt(head) + 1n}`;
   if (head.length > count) [head, power] = [head.slice(0, count), +power + 1];
   return { head, power: +power, exact: /^0*$/.test(rest) };
 }
@@ -118,8 +126,8 @@ function duration(x) { // helpers.units.duration
   return si(x, "s");
 }
 
-// A view as the host wants it. `check(state)` gives a sentence for a state that cannot be, else "". `draw(ui)` gives the
-// elements for ui.state; ui.set(changes) is how its controls change it, ui.own is what only this display knows.
+// A view as the host wants it. `check(state)` gives a sentence for a state that cannot be, else "". `draw(ui)` gives
+// the elements for ui.state; ui.set(changes) is how its controls change it, ui.own is what only this display knows.
 const view = (keys, check, draw) => ({
   render({ model, el }) {
     const problem = h("p", { class: "problem", role: "alert" }), body = h("div", { class: "body" });
@@ -163,7 +171,8 @@ const view = (keys, check, draw) => ({
     // reveal.js and others take plain keys; Escape gives them back, and pages of slides are always theirs.
     el.onkeydown = (event) => {
       if (event.key === "Escape") return document.activeElement.blur();
-      if (!/^(Page|Tab|F\d)/.test(event.key) && !event.ctrlKey && !event.metaKey && !event.altKey) event.stopPropagation();
+      if (!/^(Page|Tab|F\d)/.test(event.key) && !event.ctrlKey && !event.metaKey
+        && !event.altKey) event.stopPropagation();
     };
     // JupyterLab listens before the view does, and would take x as "cut this cell"; Ctrl, Alt and Shift stay its own.
     const keep = (event) => el.toggleAttribute("data-lm-suppress-shortcuts",
