@@ -1,15 +1,23 @@
-"""The course in JupyterLab in a browser: all cells run, figures have their alt texts, the views answer, checks speak.
+"""The course in JupyterLab in a browser: all cells run, figures have alt texts, views stay alive, checks speak.
 
 Skipped without the package playwright and a Chromium, unless COURSE_BROWSER=required.
 """
 
+import math
+import random
+import re
+
 import pytest
 
+from helpers import budget, explore, formats, specs, storage, units
+from helpers.explore.views import OPS
+from helpers.export import documents
+from helpers.units import si
 from tests.tools import browser
 from tests.tools.contrast import contrast
 from tests.tools.course import NOTEBOOKS, read, tags
 
-CONTROLS = "button, input, select, [role=slider], [role=textbox]"
+MAKERS = (explore.float_bits, explore.strides, explore.roofline, explore.transformer_budget)
 PICTURES = ".jp-OutputArea-output.jp-RenderedImage img"
 VIEWS = ".course-view"
 
@@ -23,9 +31,15 @@ else:
 
 
 @pytest.fixture(scope="module")
-def desk(tmp_path_factory):
+def chromium():
     browser.skip(browser.lacking())
-    with browser.desk(tmp_path_factory.mktemp("jupyter")) as found:
+    with browser.chromium() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def desk(chromium, tmp_path_factory):
+    with browser.desk(chromium, tmp_path_factory.mktemp("jupyter")) as found:
         yield found
 
 
@@ -60,31 +74,47 @@ def test_run_all(desk, path):
     assert page.locator(".jp-Dialog, .Toastify__toast").count() == 0
 
 
-# For each text of an output, its contrast with the first opaque background behind it.
+# For each text of an output its contrast's two colours: that of the text, and the first opaque one behind its middle.
 CONTRAST = """outputs => {
     const canvas = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
     const colour = (name) => {
         canvas.clearRect(0, 0, 1, 1), canvas.fillStyle = name, canvas.fillRect(0, 0, 1, 1);
         return [...canvas.getImageData(0, 0, 1, 1).data].map((value) => value / 255);
     };
+    const drawn = "rect, path, circle", paint = (element, kind) => colour(getComputedStyle(element)[kind]);
     const behind = (element) => {
-        const found = colour(getComputedStyle(element).backgroundColor);
+        const found = paint(element, element.matches(drawn) ? "fill" : "backgroundColor");
         return found[3] == 1 || !element.parentElement ? found.slice(0, 3) : behind(element.parentElement);
+    };
+    const under = (text) => {
+        text.scrollIntoView({block: "center"});
+        const box = text.getBoundingClientRect();
+        const all = document.elementsFromPoint(box.x + box.width / 2, box.y + box.height / 2);
+        const solid = (element) => element.matches(drawn) && element.getAttribute("d")?.includes("z") != false
+            && paint(element, "fill")[3] == 1;
+        return behind(all.find(solid) ?? text.ownerSVGElement.parentElement);
     };
     const found = [];
     for (const output of document.querySelectorAll(outputs)) {
         const texts = document.createTreeWalker(output, NodeFilter.SHOW_TEXT);
         while (texts.nextNode()) {
             const text = texts.currentNode.textContent.trim(), element = texts.currentNode.parentElement;
-            if (!text || element.closest("style, option, :disabled")) continue;
+            if (!text || element.closest("style, option, :disabled, noscript, script")) continue;
             if (element.getBoundingClientRect().width <= 1) continue;  // for screen readers alone
-            found.push([text, colour(getComputedStyle(element).color).slice(0, 3), behind(element)]);
+            const svg = element.matches("text");
+            const front = paint(element, svg ? "fill" : "color").slice(0, 3);
+            found.push([text, front, svg ? under(element) : behind(element)]);
         }
-        for (const bit of output.querySelectorAll(".course-bit"))
-            found.push(["bit", colour(getComputedStyle(bit, "::before").color).slice(0, 3), behind(bit)]);
     }
     return found;
 }"""
+
+
+def faint_in(page, outputs):
+    """The texts there with a contrast that is too low."""
+    texts = page.evaluate(CONTRAST, outputs)
+    assert len(texts) > 50
+    return [(text, round(ratio, 2)) for text, front, back in texts if (ratio := contrast(front, back)) < 4.5]
 
 
 def faint(desk):
@@ -93,10 +123,79 @@ def faint(desk):
     for theme in ("JupyterLab Dark", "JupyterLab Light"):
         desk.do("apputils:change-theme", theme=theme)
         desk.until("theme => document.body.dataset.jpThemeName == theme", theme)
-        texts = desk.page.evaluate(CONTRAST, ".jp-OutputArea-output")
-        assert len(texts) > 50
-        found += [(theme, text, ratio) for text, front, back in texts if (ratio := contrast(front, back)) < 4.5]
+        found += faint_in(desk.page, ".jp-OutputArea-output")
     return found
+
+
+@pytest.fixture(scope="module")
+def live(desk):
+    """The four views in JupyterLab, made by a notebook that is open from here on."""
+    names = ("float_bits", "strides", "roofline", "transformer_budget")
+    cells = [f"{name} = explore.{name}()\n{name}" for name in names]
+    desk.write("views.ipynb", "import time\nfrom helpers import explore", *cells, "pass")
+    desk.open("views.ipynb")
+    desk.run_all(2 + len(names))
+    found = desk.page.locator(VIEWS)
+    expect(found).to_have_count(len(names))
+    return {name: found.nth(place) for place, name in enumerate(names)}
+
+
+def run_last(desk, source):
+    """Run something in the last cell; gives its output."""
+    cell = desk.page.locator(".jp-CodeCell").nth(5)
+    desk.replace(cell, source)
+    return cell.locator(".jp-OutputArea-output")
+
+
+def shown(view, name):
+    """Where a view shows a number."""
+    return view.locator(f"[data-shown='{name}']")
+
+
+def test_python_sees_a_click_and_the_browser_what_python_sets(desk, live):
+    view = live["float_bits"]
+    view.get_by_role("checkbox", name="bit 15, sign").click()
+    expect(run_last(desk, "float_bits.value")).to_have_text("-1.0")
+    run_last(desk, "float_bits.show(1.5, 'float16')")
+    expect(view.get_by_role("checkbox")).to_have_count(16)
+    expect(shown(view, "formula")).to_have_text("2⁰ × 1.5 = 1.5")
+    run_last(desk, "strides.shape = [6, 4]")
+    alert = live["strides"].locator(".problem")
+    expect(alert).to_contain_text("The last element would be at offset 33; the storage ends at 23.")
+    expect(shown(live["strides"], "order")).to_have_text(" ".join(map(str, range(24))))
+    run_last(desk, "strides.stride = [1, 6]")
+    expect(alert).to_be_empty()
+    expect(shown(live["strides"], "contiguous")).to_have_text("not contiguous")
+
+
+def test_a_view_answers_while_the_kernel_is_busy(desk, live):
+    view = live["transformer_budget"]
+    run_last(desk, "time.sleep(8)")
+    prompt = desk.page.locator(".jp-CodeCell").nth(5).locator(".jp-InputPrompt")
+    expect(prompt).to_have_text("[*]:")
+    view.get_by_role("combobox", name="task").select_option("decoding")
+    expect(shown(view, "made")).to_have_text("1 token", timeout=3000)
+    assert prompt.text_content() == "[*]:"  # it still is
+    expect(run_last(desk, "transformer_budget.task")).to_have_text("'decoding'")
+
+
+def test_plain_keys_stay_in_the_view(desk, live):
+    cells, count = desk.page.locator(".jp-Cell"), desk.page.locator(".jp-Cell").count()
+    for role, name in (("combobox", "op"), ("slider", "ridge")):
+        place = live["roofline"].get_by_role(role, name=name)
+        place.focus()
+        for key in ("x", "a", "ArrowDown"):  # for JupyterLab: cut this cell, add one above, go to the next
+            desk.page.keyboard.press(key)
+        expect(place).to_be_focused()
+    assert cells.count() == count
+
+
+def test_views_are_legible_in_both_themes(desk, live):
+    shape = live["strides"].get_by_role("textbox", name="shape")
+    shape.fill("four")
+    shape.press("Enter")
+    expect(live["strides"].get_by_role("alert")).to_contain_text("Write whole numbers with commas")
+    assert faint(desk) == []
 
 
 def test_stored_outputs_have_their_alt_texts_and_are_legible_in_both_themes(desk):
@@ -133,3 +232,358 @@ def test_a_check_names_the_mistake_and_hint_and_solution_unfold(desk):
     ):
         desk.replace(guess, f'guess = {source}\nweights = 70e9 * 16 / 8\ncompare(guess, weights, "B")')
         expect(said).to_have_text(answer)
+
+
+# Each view as a page without a kernel: in a file of its own, without a network.
+
+ORDER = dict(zip(("bits", "strides", "roofline", "budget"), MAKERS, strict=True))
+
+
+def fragment(kind, state):
+    """A view in some state, as it would be stored."""
+    output = {"data": {explore.MIME: {"view": kind, "state": state}, "image/png": ""}}
+    return explore.live(output | {"metadata": {"image/png": {"alt": ""}}})
+
+
+@pytest.fixture
+def page(chromium, tmp_path):
+    """A function that opens a page of these fragments, and afterwards finds no complaint and no request in it."""
+    complaints = []
+    context = chromium.new_context(viewport={"width": 1280, "height": 720}, offline=True, has_touch=True)
+    found = context.new_page()
+    found.set_default_timeout(10_000)
+    found.on("console", lambda message: complaints.append(message.text))
+    found.on("pageerror", lambda error: complaints.append(str(error)))
+    found.on("request", lambda request: complaints.append(request.url) if "page.html" not in request.url else None)
+
+    def opened(*fragments, width=1280, scheme="light"):
+        head = (
+            '<!doctype html><html lang="en" style="background: Canvas"><meta name="color-scheme" content="light dark">'
+        )
+        (tmp_path / "page.html").write_text(head + "\n".join(fragments), encoding="utf-8")
+        found.set_viewport_size({"width": width, "height": 720})
+        found.emulate_media(color_scheme=scheme)
+        found.goto((tmp_path / "page.html").as_uri())
+        return found
+
+    yield opened
+    context.close()
+    assert complaints == []
+
+
+def numbers(view):
+    """All that a view shows and Python can tell, by name."""
+    parts = view.locator("[data-shown]").evaluate_all(
+        "parts => parts.map(p => [p.dataset.shown, p.value ?? p.textContent])"
+    )
+    return dict(parts)
+
+
+def nine(x):
+    """A number as the view of bits writes it."""
+    special = {math.inf: "∞", -math.inf: "−∞", None: "none"}
+    return special.get(x) or f"{x:.9g}".replace("-", "−", 1 if x < 0 else 0).replace("e−", "e-")
+
+
+def of_bits(view):
+    code, fmt = int(view.bits, 2), formats.FORMATS[view.format]
+    number = formats.decode(code, fmt)
+    told = {"formula": formats.formula(code, fmt), "kind": number.kind.replace("nan", "NaN")}
+    told |= {"sign": number.sign, "exponent": number.exponent, "fraction": number.fraction, "bias": fmt.bias}
+    told |= {"fractions": 2**fmt.fraction_bits, "code": f"0x{code:0{-(-fmt.bits // 4)}x}"}
+    if number.kind != "nan":
+        near = formats.neighbours(number.value, fmt) if number.kind != "infinity" else None
+        ends = (fmt.max, None) if number.value > 0 else (None, -fmt.max)
+        told["below"], told["above"] = map(nine, (near.below, near.above) if near else ends)
+    return told
+
+
+def of_strides(view):
+    t, offsets = view.tensor, view.tensor.flatten().tolist()
+    plan = storage.plan_view(t.shape, t.stride(), view.wanted)
+    call, repeated = f"view({', '.join(map(str, view.wanted))})", len(offsets) - len(set(offsets))
+    names = [f"i{k}" for k in range(t.dim())]
+    law = [str(view.offset), *(f"{name} × {step}" for name, step in zip(names, t.stride(), strict=True))]
+    return {
+        "law": f"offset of element ({', '.join(names)}{',' * (len(names) == 1)}) = {' + '.join(law)}",
+        "order": " ".join(map(str, offsets[:24])) + " …" * (len(offsets) > 24),
+        "touched": storage.touched_bytes(t), "contiguous": "contiguous" if t.is_contiguous() else "not contiguous",
+        "view": f"✗ {call} does not exist" if plan.stride is None else f"✓ {call} exists, with stride {plan.stride}",
+        "reason": plan.reason,
+    } | ({"shared": repeated} if repeated else {})  # fmt: skip
+
+
+def of_roofline(view):
+    (flops, nbytes), roof = view.cost(view.op), view.roof
+    rate = roof.attainable(flops / nbytes)
+    return {
+        "bound": f"{roof.bound(flops, nbytes)}-bound", "flops": si(flops, "FLOP"), "bytes": si(nbytes, "B"),
+        "intensity": si(flops / nbytes, "FLOP/B"), "ridge": si(roof.ridge, "FLOP/B"),
+        "compute": si(flops / roof.peak, "s"), "move": si(nbytes / roof.bandwidth, "s"),
+        "attainable": si(rate, "FLOP/s"), "share": si(100 * rate / roof.peak, "%"),
+    }  # fmt: skip
+
+
+def of_budget(view):
+    step, roof, memory = view.step, view.roof, specs.find(view.machine).memory
+    compute, move = step.times(roof)
+    made = view.batch * (view.tokens * view.devices if view.task == "training" else 1)
+    room = memory - step.peak
+    return {name: si(size, "B") for name, size in step.memory.items()} | {
+        "peak": si(step.peak, "B"), "capacity": si(memory, "B"), "seconds": units.duration(max(compute, move)),
+        "room": f"fits, {si(room, 'B')} left" if room >= 0 else f"does not fit, {si(-room, 'B')} too much",
+        "bound": f"{step.bound(roof)}-bound", "made": si(made, "token" if made == 1 else "tokens"),
+        "rate": si(made / max(compute, move), "tokens/s"), "share": si(100 * compute / max(compute, move), "%"),
+    }  # fmt: skip
+
+
+def some_bits(rng, view):
+    fmt = rng.choice(list(formats.FORMATS.values()))
+    special = [0, 1, fmt.sign_bit, fmt.max_code, fmt.sign_bit | fmt.max_code, fmt.sign_bit - 1, 1 << fmt.fraction_bits]
+    code = rng.choice([*special, *(rng.getrandbits(fmt.bits) for _ in special)])
+    view.change(format=fmt.name, bits=f"{code:0{fmt.bits}b}")
+
+
+def some_strides(rng, view):
+    shape = [rng.choice((1, 2, 3, 4, 6)) for _ in range(rng.randint(0, 3))]
+    stride, offset = [rng.choice((0, 1, 2, 3, 4, 6, 8, 12)) for _ in shape], rng.randint(0, 5)
+    if math.prod(shape) > 96 or offset + sum((n - 1) * k for n, k in zip(shape, stride, strict=True)) > 23:
+        return some_strides(rng, view)
+    wanted = rng.choice(([math.prod(shape)], shape[::-1], [2, -1], [shape[0] if shape else 1, -1], [3, 4, 2]))
+    view.change(shape=shape, stride=stride, offset=offset, wanted=wanted)
+
+
+def some_roof(rng, view):
+    spec = rng.choice(specs.table())
+    view.change(machine=spec.name, dtype=rng.choice([*spec.matrix, *spec.vector]), op=rng.choice(list(OPS)))
+    view.change(batch=rng.choice((1, 100, 2 ** rng.randint(0, 16))), width=rng.choice((1, 2 ** rng.randint(6, 14))))
+    if rng.random() < 0.5:
+        view.bandwidth = 10 ** rng.uniform(9, 13.5)
+        view.peak = min(max(view.bandwidth * 10 ** rng.uniform(-1, 5), 1e10), 2e16)
+
+
+def some_budget(rng, view):
+    spec = rng.choice([spec for spec in specs.table() if "bfloat16" in spec.matrix])
+    task = rng.choice(("training", "decoding"))
+    known = [name for name in ("bfloat16", "float32") if name in {**spec.matrix, **spec.vector}] + ["mixed bfloat16"]
+    if task == "decoding" and "float8_e4m3fn" in spec.matrix:
+        known.append("float8_e4m3fn")
+    view.change(machine=spec.name, task=task, precision=rng.choice(known), model=rng.choice(list(budget.MODELS)))
+    view.change(devices=2 ** rng.randint(0, 14), batch=2 ** rng.randint(0, 14), tokens=2 ** rng.randint(7, 17))
+    view.recompute = rng.random() < 0.5
+
+
+STATES = {"bits": (some_bits, of_bits), "strides": (some_strides, of_strides)}
+STATES |= {"roofline": (some_roof, of_roofline), "budget": (some_budget, of_budget)}
+
+
+@pytest.mark.parametrize("kind", ORDER)
+def test_every_number_of_random_states_is_that_of_python(page, kind):
+    rng, view, (choose, told) = random.Random(0), ORDER[kind](), STATES[kind]
+    states, expected = [], []
+    for _ in range(60):
+        choose(rng, view)
+        states.append(view.state)
+        expected.append({name: str(value) for name, value in told(view).items()})
+    views = page(*(fragment(kind, state) for state in states)).locator(VIEWS)
+    for place, (state, numbers_of_python) in enumerate(zip(states, expected, strict=True)):
+        found = numbers(views.nth(place))
+        if kind == "bits":  # as short as can be, in JavaScript's way of writing
+            value = formats.decode(int(state["bits"], 2), state["format"]).value
+            assert float(found.pop("value")) == value or math.isnan(value)
+        assert found == numbers_of_python, state
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "words"),
+    [
+        ("bits", {"format": "float17"}, "There is no format float17; there are float64"),
+        ("bits", {"bits": "012"}, "bfloat16 has 16 bits, each 0 or 1; this is 012."),
+        ("strides", {"shape": [4]}, "The shape has 1 numbers and the stride 2"),
+        ("strides", {"offset": -1}, "PyTorch has no negative sizes"),
+        ("strides", {"shape": [2, 99], "stride": [0, 0]}, "The picture holds 3 dimensions and 96 elements"),
+        ("strides", {"shape": None}, "This cannot be shown:"),
+        ("roofline", {"machine": "abacus"}, "There is no machine abacus"),
+        ("roofline", {"peak": "high"}, "The picture holds 10 GFLOP/s"),
+        ("roofline", {"batch": 0}, "A batch goes from 1 to 65536"),
+        ("budget", {"model": "GPT-9"}, "There is no model GPT-9; there are GPT-2 small"),
+        ("budget", {"precision": "float8_e4m3fn"}, "Nothing is trained in float8_e4m3fn here"),
+        ("budget", {"tokens": 0.5}, "tokens from 128 to 131072"),
+    ],
+)
+def test_nonsense_is_answered_by_a_sentence_and_no_picture(page, kind, change, words):
+    view = page(fragment(kind, ORDER[kind]().state | change)).locator(VIEWS)
+    expect(view.get_by_role("alert")).to_contain_text(words)
+    expect(view.locator("svg")).to_have_count(0)
+
+
+def test_the_bits_by_mouse_and_by_key(page):
+    opened = page(fragment("bits", explore.float_bits().state), fragment("bits", explore.float_bits(3.0).state))
+    view, other = (opened.locator(VIEWS).nth(place) for place in (0, 1))
+    number, bits, press = (
+        view.get_by_role("textbox", name="number"),
+        view.get_by_role("checkbox"),
+        opened.keyboard.press,
+    )
+    bits.nth(9).tap()
+    expect(number).to_have_value("1.5")
+    bits.nth(9).focus()
+    for key, value in (("ArrowUp", "1.5078125"), ("ArrowDown", "1.5"), ("ArrowRight", "1.5"), ("Space", "1.75")):
+        press(key)
+        expect(number).to_have_value(value)
+    expect(bits.nth(10)).to_be_focused()
+    for text, words in (("0,1", "“0,1” is no number"), ("", "“” is no number")):
+        number.fill(text)
+        press("Enter")
+        expect(view.get_by_role("alert")).to_contain_text(words)
+        expect(shown(view, "formula")).to_have_text("2⁰ × 1.75 = 1.75")
+    number.fill("0.1")
+    press("Enter")
+    expect(view.locator(".problem")).to_be_empty()
+    expect(view).to_contain_text("You asked for 0.1; the nearest number is 9.765625e-05 away.")
+    view.get_by_role("combobox", name="format").select_option("float4_e2m1fn")
+    expect(bits).to_have_count(4)
+    expect(number).to_have_value("0")
+    view.get_by_role("button", name="next above").click()
+    expect(number).to_have_value("0.5")
+    view.get_by_role("button", name="largest").click()
+    view.get_by_role("button", name="next above").click()
+    expect(view.get_by_role("alert")).to_have_text("float4_e2m1fn has no number beyond 6.")
+    expect(view.get_by_role("button", name="NaN")).to_be_disabled()
+    expect(other.get_by_role("textbox", name="number")).to_have_value("3")  # the other view on the page has not moved
+    other.get_by_role("button", name="NaN").click()
+    other.get_by_role("combobox", name="format").select_option("float4_e2m1fn")
+    expect(other.get_by_role("alert")).to_contain_text("float4_e2m1fn has no NaN")
+    expect(other.get_by_role("combobox", name="format")).to_have_value("bfloat16")
+
+
+def drag(page, part, right, down=0):
+    """Drag a part by its middle."""
+    part.scroll_into_view_if_needed()
+    box, mouse = part.bounding_box(), page.mouse
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    mouse.move(x, y)
+    mouse.down()
+    mouse.move(x + right, y + down, steps=4)
+    mouse.up()
+
+
+def test_strides_by_mouse_and_by_key(page):
+    opened = page(fragment("strides", explore.strides((3,), (2,), 1, (3,)).state))
+    view, press, law = opened.locator(VIEWS), opened.keyboard.press, None
+    cells, law = view.locator("svg[aria-label='the storage'] .cell"), shown(view, "law")
+    side = cells.nth(1).bounding_box()["x"] - cells.nth(0).bounding_box()["x"]
+    drag(opened, view.get_by_role("slider", name="offset").locator(".knob"), 3 * side)
+    expect(shown(view, "order")).to_have_text("4 6 8")
+    drag(opened, view.get_by_role("slider", name="stride of dimension 0").locator(".knob"), 4 * side)
+    expect(shown(view, "order")).to_have_text("4 10 16")
+    press("ArrowLeft")
+    expect(shown(view, "order")).to_have_text("4 9 14")
+    view.locator("svg[aria-label^='a tensor'] .cell").nth(2).hover()
+    expect(law).to_have_text("element (2,) → 4 + 2 × 5 = cell 14")
+    expect(view.locator(".lit .digit")).to_have_text(["14", "14"])
+    cells.nth(9).hover()
+    expect(law).to_have_text("element (1,) → 4 + 1 × 5 = cell 9")
+    cells.nth(10).hover()
+    expect(law).to_have_text("cell 10: no element is here")
+    view.get_by_role("slider", name="walk").press("End")
+    expect(law).to_contain_text("element (2,)")
+    offset = view.get_by_role("textbox", name="offset")
+    offset.fill("50")
+    press("Enter")
+    expect(view.get_by_role("alert")).to_have_text("The last element would be at offset 60; the storage ends at 23.")
+    expect(shown(view, "order")).to_have_text("4 9 14")
+    view.get_by_role("checkbox", name="predict first").check()
+    expect(shown(view, "order")).to_have_count(0)
+    view.get_by_role("combobox", name="example").select_option("its transpose")
+    view.get_by_role("checkbox", name="predict first").uncheck()
+    expect(shown(view, "view")).to_have_text("✗ view(24) does not exist")
+    view.get_by_role("button", name="transpose").click()
+    expect(shown(view, "view")).to_have_text("✓ view(24) exists, with stride (1,)")
+
+
+def test_a_roofline_by_mouse_and_by_key(page):
+    opened = page(fragment("roofline", explore.roofline().state))
+    view, press, ridge = opened.locator(VIEWS), opened.keyboard.press, 989.5e12 / 3.35e12
+    drag(opened, view.get_by_role("slider", name="peak").locator(".roof"), 0, -60)
+    expect(shown(view, "ridge")).not_to_have_text(si(ridge, "FLOP/B"))
+    view.get_by_role("button", name="as on the data sheet").click()
+    expect(shown(view, "ridge")).to_have_text(si(ridge, "FLOP/B"))
+    drag(opened, view.get_by_role("slider", name="ridge").locator(".knob"), -150)
+    expect(shown(view, "bound")).to_have_text("compute-bound")
+    view.get_by_role("button", name="as on the data sheet").click()
+    steps = (("ridge", "ArrowRight", 10**0.05), ("bandwidth", "ArrowUp", 1), ("peak", "ArrowUp", 10**0.05))
+    for name, key, factor in steps:
+        view.get_by_role("slider", name=name).focus()
+        press(key)
+        expect(shown(view, "ridge")).to_have_text(si(ridge * factor, "FLOP/B"))
+    view.get_by_role("slider", name="batch").focus()
+    for _ in range(6):
+        press("ArrowRight")
+    expect(shown(view, "bound")).to_have_text("compute-bound")
+    view.locator(".point").filter(has_text="ReLU").locator(".mark").tap()
+    expect(shown(view, "intensity")).to_have_text("0.25 FLOP/B")
+    view.get_by_role("combobox", name="dtype").select_option("float64")
+    expect(shown(view, "intensity")).to_have_text(f"{1 / 16} FLOP/B")
+    view.get_by_role("combobox", name="machine").select_option("Google TPU v5e")
+    expect(view.get_by_role("alert")).to_contain_text("Google TPU v5e has no rate for float64")
+    expect(view.get_by_role("combobox", name="machine")).to_have_value("NVIDIA H100 SXM5")
+
+
+def test_a_budget_by_mouse_and_by_key(page):
+    opened = page(fragment("budget", explore.transformer_budget().state))
+    view, press = opened.locator(VIEWS), opened.keyboard.press
+    place = view.get_by_role("slider", name="batch and tokens")
+    place.locator(".glyph").nth(15).tap()  # in the second row from below, 256 tokens, the first column
+    expect(place).to_have_attribute("aria-valuetext", re.compile("^1 texts of 256 tokens: fits, memory-bound"))
+    place.focus()
+    press("ArrowRight")
+    press("ArrowUp")
+    expect(view.get_by_role("slider", name="tokens each")).to_have_attribute("aria-valuetext", "512")
+    expect(shown(view, "made")).to_have_text(si(2 * 512 * 8, "tokens"))
+    view.get_by_role("slider", name="devices").press("Home")
+    expect(shown(view, "room")).to_contain_text("does not fit")
+    view.get_by_role("combobox", name="task").select_option("decoding")
+    expect(view.get_by_role("checkbox", name="recompute")).to_be_disabled()
+    expect(shown(view, "made")).to_have_text("2 tokens")
+
+
+@pytest.mark.parametrize("kind", ORDER)
+def test_every_control_has_a_name_and_a_visible_focus(page, kind):
+    view = page(fragment(kind, ORDER[kind]().state)).locator(VIEWS)
+    parts = re.findall(r"^ *- '?(button|checkbox|combobox|img|slider|textbox)\b(.*)", view.aria_snapshot(), re.M)
+    assert len(parts) > 5 and [part for part in parts if not part[1].startswith(' "')] == []
+    for control in view.locator(":is(button, input, select, [tabindex='0']):not(:disabled)").all():
+        control.focus()
+        view.page.keyboard.press("Shift")  # the keyboard was used last
+        assert control.evaluate("control => getComputedStyle(control).outline").endswith("solid 3px")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_views_in_a_page_are_legible(page, scheme):
+    opened = page(*(fragment(kind, make().state) for kind, make in ORDER.items()), scheme=scheme)
+    assert faint_in(opened, VIEWS) == []
+
+
+@pytest.mark.parametrize(("width", "height"), [(390, 900), (800, 560), (1280, 560)])
+def test_a_view_fits_on_the_screen(page, width, height):
+    opened = page(*(fragment(kind, make().state) for kind, make in ORDER.items()), width=width)
+    assert opened.evaluate("document.documentElement.scrollWidth") <= width
+    assert max(view.bounding_box()["height"] for view in opened.locator(VIEWS).all()) <= height
+
+
+@pytest.mark.parametrize("kind", ["pages", "slides"])
+def test_an_exported_view_is_live(chromium, tmp_path, kind):
+    path = next(path for path in NOTEBOOKS if path.name.startswith("06"))
+    (file, *_) = documents.write(kind, [path], tmp_path / kind)
+    opened = chromium.new_context(offline=True).new_page()
+    opened.goto(file.as_uri())
+    view = opened.locator(VIEWS)
+    if kind == "slides":
+        opened.wait_for_function("window.Reveal?.isReady()")
+        view.evaluate("view => { const {h, v} = Reveal.getIndices(view.closest('section')); Reveal.slide(h, v); }")
+    slide = opened.url
+    view.get_by_role("slider", name="batch").press("End")
+    view.get_by_role("slider", name="ridge").press("ArrowRight")
+    expect(shown(view, "bound")).to_have_text("compute-bound")
+    assert opened.url == slide  # the keys have turned no slide

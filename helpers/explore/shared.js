@@ -12,7 +12,8 @@ function filled(node, attributes, children) {
     if (HANDLERS.includes(name)) node[name] = value;
     else if (value != null && value !== false && !PROPERTIES.includes(name)) node.setAttribute(name, value);
   }
-  node.append(...children.flat(3).filter((child) => child != null && child !== false));
+  // A child that is not there keeps its place, so that its sisters stay the same elements.
+  node.append(...children.flat(3).map((child) => (child == null || child === false ? "" : child)));
   for (const name of PROPERTIES) if (attributes?.[name] != null) node[name] = attributes[name];
   return node;
 }
@@ -34,8 +35,12 @@ function morph(old, fresh) {
 
 // Controls. What a control sends is checked before it becomes the state; see `view`.
 const labelled = (label, control) => h("label", { class: "control" }, h("span", {}, label), control);
-const choice = (label, options, value, choose) => labelled(label, h("select",
-  { value, onchange: (event) => choose(event.target.value), "aria-label": label },
+const choice = (label, options, value, choose) => labelled(label, h("select", {
+  value, "aria-label": label, onchange: (event) => {
+    const chosen = event.target.value;
+    event.target.value = value; // until it is checked
+    choose(chosen);
+  } },
   options.map((option) => h("option", { value: option }, option || "…"))));
 const field = (label, value, type, more = {}) => labelled(label, h("input",
   { type: "text", value, spellcheck: "false", autocomplete: "off", "aria-label": label, ...more,
@@ -46,7 +51,7 @@ const range = (label, options, value, text, choose) => labelled(h("span", {}, `$
 const button = (text, press, more = {}) => h("button", { type: "button", onclick: press, ...more }, text);
 const tick = (label, checked, choose, disabled = false) => h("label", { class: "tick" },
   h("input", { type: "checkbox", checked, disabled, onchange: (event) => choose(event.target.checked) }), label);
-const shown = (name, ...text) => h("output", { "data-shown": name }, ...text); // a number that the tests compare
+const shown = (name, ...text) => h("span", { "data-shown": name }, ...text); // a number that the tests compare
 const powers = (first, last) => Array.from({ length: last - first + 1 }, (_, k) => 2 ** (first + k));
 
 const lacking = (machine, dtype, rates) =>
@@ -103,26 +108,21 @@ function plain(x, count) {
   return (x < 0 ? "-" : "") + (text.includes(".") ? text.replace(/\.?0+$/, "") : text);
 }
 
-function si(x, unit, count = 3) { // helpers.units.si
-  if (!Number.isFinite(x)) return `${x} ${unit}`;
-  if (unit === "s" && x > 0 && x < 1)
-    for (let power = 1; power <= 4; power++) {
-      const scaled = x * 1000 ** power;
-      if (scaled < 1 && power < 4) continue;
-      if (+plain(scaled, count) >= 1000) return `1 ${["", "m", "µ", "n"][power - 1]}s`;
-      return `${plain(scaled, count)} ${["m", "µ", "n", "p"][power - 1]}s`;
-    }
-  for (const [power, name] of ["", "k", "M", "G", "T", "P", "E"].entries()) {
-    const text = plain(x / 1000 ** power, count);
-    if (Math.abs(+text) < 1000) return `${text} ${name}${unit}`;
+function si(x, unit, count = 3) { // helpers.units.si, for numbers of at least 0
+  const small = unit === "s" && x > 0 && x < 1, value = small ? x * 1e12 : x;
+  for (const [power, prefix] of (small ? ["p", "n", "µ", "m", ""] : ["", "k", "M", "G", "T", "P", "E"]).entries()) {
+    const text = plain(value / 1000 ** power, count);
+    if (+text < 1000) return `${text} ${prefix + unit === "B" ? (text === "1" ? "byte" : "bytes") : prefix + unit}`;
   }
   const { head, power } = digits(x, count);
   return `${head[0]}.${head.slice(1)}e+${power} ${unit}`;
 }
 
 function duration(x) { // helpers.units.duration
-  for (const [name, span] of [["days", 86400], ["h", 3600], ["min", 60]])
-    if (Number.isFinite(x) && x >= span) return `${plain(x / span, 3)} ${name}`;
+  for (const [name, span] of [["day", 86400], ["h", 3600], ["min", 60]]) {
+    const text = plain(x / span, 3);
+    if (x >= span) return `${text} ${name}${name === "day" && text !== "1" ? "s" : ""}`;
+  }
   return si(x, "s");
 }
 

@@ -184,7 +184,7 @@ export default view(["shape", "stride", "offset", "wanted", "cells", "most"], ch
           shown("reason", reason), found || !/merge/.test(reason) ? "."
             : `; reshape(${listed(wanted)}) copies ${8 * count} bytes.`)])),
     s("svg", { width, height: tops.at(-1), role: "group", "aria-label": "the storage", onpointerleave: () =>
-      light({}) }, strip, steps, start),
+      light({}) }, strip, start, steps),
     count > 0 && h("div", { class: "walk" }, range("point at a cell or an element, drag the marks, or walk:",
       indices.map((_, place) => place), at ?? 0,
       lit === undefined || at === undefined ? "" : `element ${at}`, (element) => light({ element }))),

@@ -183,7 +183,7 @@ class Desk:
 
 
 @contextmanager
-def desk(folder: Path) -> Iterator[Desk]:
-    """A server, a browser and a page, all of which end with the block."""
-    with server(folder) as address, chromium() as browser:
+def desk(browser: Any, folder: Path) -> Iterator[Desk]:
+    """A server and a page in a browser; the server ends with the block."""
+    with server(folder) as address:
         yield Desk(browser.new_page(viewport={"width": 1280, "height": 900}), address, folder)

@@ -1,6 +1,6 @@
-// What JupyterLab and ipywidgets leave out for people who use a screen reader or the keyboard, in three parts: pictures
-// in outputs, sliders, keys. A fourth part mends slides. Written by hand, without a build step: what JupyterLab asks of an extension is an object
-// with `init` and `get` (webpack's module federation), found under the name in package.json.
+// What JupyterLab leaves out: alt texts of pictures in outputs, for people who use a screen reader; and keys for slides.
+// Written by hand, without a build step: what JupyterLab asks of an extension is an object with `init` and `get`
+// (webpack's module federation), found under the name in package.json.
 (window._JUPYTERLAB ??= {})["resource-accounting"] = (() => {
   let shared;
 
@@ -21,34 +21,6 @@
     const rendererFactory = { ...imageRendererFactory, createRenderer: (options) => new DescribedImage(options) };
     return { id: "resource-accounting:pictures", rendererFactory };
   }
-
-  // A slider of ipywidgets has no name, and as its value the place of the handle (6) instead of what is shown (64).
-  // And the words of the course's views change without a screen reader hearing of it.
-  function describe(part) {
-    const output = part.closest?.(".jp-OutputArea-output") ?? part;
-    for (const slider of output.querySelectorAll(".widget-slider")) {
-      const [label, handle, shown] = ["label", "handle", "readout"].map((name) => slider.querySelector(PARTS[name]));
-      if (!handle || !shown) continue;
-      handle.ariaLabel = shown.ariaLabel = label.textContent;
-      shown.role = "textbox";
-      if (handle.ariaValueText !== shown.textContent) handle.ariaValueText = shown.textContent;
-    }
-    for (const words of output.querySelectorAll(".widget-html-content:has(> .course-words)")) words.ariaLive = "polite";
-  }
-  const PARTS = { label: ".widget-label", handle: ".noUi-handle", readout: ".widget-readout" };
-  const describeAll = (changes) => new Set(changes.map((change) => change.target)).forEach(describe);
-  new MutationObserver(describeAll).observe(document, {
-    subtree: true, childList: true, attributeFilter: ["aria-valuetext"],
-  });
-
-  // JupyterLab takes plain keys for itself when a control of a widget has the focus: in a drop-down list the arrows
-  // would lead to another cell, and x would cut this one. With Ctrl, Alt or Shift they stay shortcuts.
-  const plain = (event) => !(event.ctrlKey || event.metaKey || event.altKey || event.shiftKey);
-  function keep(event) {
-    if (event.target.closest?.(".jupyter-widgets"))
-      event.target.toggleAttribute("data-lm-suppress-shortcuts", plain(event));
-  }
-  window.addEventListener("keydown", keep, true);
 
   // Slides (jupyterlab-slideshow). There, Shift+Enter runs a cell and goes to the one below: from a slide's last cell to
   // the next slide, so that nobody sees what came out, and to a cell of notes, which shows as a blank page that no key
