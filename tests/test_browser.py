@@ -12,6 +12,7 @@ import pytest
 from helpers import budget, explore, formats, specs, storage, units
 from helpers.explore.views import OPS
 from helpers.export import documents
+from helpers.export.cells import slide_type
 from helpers.units import si
 from tests.tools import browser
 from tests.tools.contrast import contrast
@@ -587,3 +588,32 @@ def test_an_exported_view_is_live(chromium, tmp_path, kind):
     view.get_by_role("slider", name="ridge").press("ArrowRight")
     expect(shown(view, "bound")).to_have_text("compute-bound")
     assert opened.url == slide  # the keys have turned no slide
+
+
+def test_live_slides_are_walked_by_one_key(desk):
+    cells = read(NOTEBOOKS[0]).cells
+    shown = [place for place, cell in enumerate(cells) if slide_type(cell) not in ("notes", "skip")]
+    starts = {place for place in shown if slide_type(cells[place]) in ("slide", "subslide")}
+    code = {place for place in shown if cells[place].cell_type == "code"}
+    desk.open(NOTEBOOKS[0].name)
+    desk.do("notebook:clear-all-cell-outputs")
+    desk.do("deck:toggle")
+    desk.until("() => document.querySelector('.jp-deck-mod-visible')")
+    visited, notebook = [0], "jupyterapp.shell.currentWidget.content"
+    while visited[-2:] != [shown[-1]] * 2 and len(visited) < 3 * len(cells):
+        desk.page.keyboard.press("Shift+Enter")
+        desk.page.wait_for_timeout(60)
+        place, seen = desk.page.evaluate(
+            f"""before => [{notebook}.activeCellIndex, [{notebook}.activeCellIndex, before].map(
+            place => {notebook}.widgets[place].node.classList.contains('jp-deck-mod-visible'))]""",
+            visited[-1],
+        )
+        assert seen[0], f"cell {place} is not to be seen"
+        assert seen[1] or visited[-1] not in code - set(visited[:-1]), f"cell {visited[-1]} ran and nobody saw it"
+        visited.append(place)
+    assert starts | code <= set(visited) <= set(shown)
+    desk.until(f"{notebook}.widgets[{max(code)}].model.executionCount == {len(code)}")
+    assert desk.page.evaluate(f"{notebook}.widgets.length") == len(cells)
+    assert desk.page.evaluate("getComputedStyle(document.querySelector('.jp-Deck')).overflowX") == "hidden"
+    desk.page.keyboard.press("Escape")
+    desk.until("() => !document.body.dataset.jpDeckMode")

@@ -10,15 +10,12 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from helpers.export import documents
 from tests.tools.browser import chromium
 from tests.tools.course import NOTEBOOKS
-
-WIDTH, HEIGHT = 1280, 720
 
 # How far what a slide holds runs over it, down and to the right; a Range also sees text that runs out of its element.
 _OVER = """(slide, open) => {
@@ -29,13 +26,12 @@ _OVER = """(slide, open) => {
   const {paddingBottom, paddingRight} = getComputedStyle(slide);
   return [held.bottom - box.bottom + parseFloat(paddingBottom), held.right - box.right + parseFloat(paddingRight)];
 }"""
+_SHOW = "slide => { const {h, v} = Reveal.getIndices(slide); Reveal.slide(h, v, 99); return [h + 1, v + 1]; }"
 
 
-@dataclass(frozen=True)
-class Slide:
-    """A slide as measured: its place as in the address bar, its first words, and the px by which it is too large."""
+class Slide(NamedTuple):
+    """A slide: deck and place, its first words, and by how many px it is too large, folded or unfolded."""
 
-    deck: str
     place: str
     words: str
     down: int
@@ -43,11 +39,8 @@ class Slide:
 
     @property
     def fits(self) -> bool:
-        """Whether all of it is seen without scrolling, folded and unfolded."""
+        """Whether all of it is seen without scrolling."""
         return self.down <= 1 and self.right <= 12  # a space may hang at the end of a line
-
-    def __str__(self) -> str:
-        return f"{self.deck} slide {self.place} ({self.words}): {self.down} px too tall, {self.right} px too wide"
 
 
 @functools.cache
@@ -61,22 +54,19 @@ def deck(path: Path) -> str:
 def browser() -> Iterator[Any]:
     """A headless Chromium without a network, as playwright's browser context of 1280 × 720."""
     with chromium() as found:
-        yield found.new_context(viewport={"width": WIDTH, "height": HEIGHT}, offline=True)
+        yield found.new_context(viewport={"width": 1280, "height": 720}, offline=True)
 
 
 def measure(context: Any, file: Path, shots: Path | None = None) -> list[Slide]:
-    """Every slide of an exported deck, measured folded and unfolded; shots is a folder for pictures."""
-    page = context.new_page()
+    """Every slide of an exported deck; shots is a folder for pictures."""
+    page, found = context.new_page(), []
     page.goto(file.as_uri())
     page.wait_for_function("window.Reveal && Reveal.isReady()")
-    found = []
     for slide in page.query_selector_all(".slides > section > section"):
-        script = "slide => { const {h, v} = Reveal.getIndices(slide); Reveal.slide(h, v, 99); return [h + 1, v + 1]; }"
-        h, v = slide.evaluate(script)
-        words = " ".join(slide.inner_text().split()[:7])
+        h, v = slide.evaluate(_SHOW)
         over = [slide.evaluate(f"slide => ({_OVER})(slide, {state})") for state in ("false", "true")]
         down, right = (round(max(sizes)) for sizes in zip(*over, strict=True))
-        found.append(Slide(file.stem, f"{h}/{v}", words, down, right))
+        found.append(Slide(f"{file.stem} {h}/{v}", " ".join(slide.inner_text().split()[:7]), down, right))
         if shots:
             page.screenshot(path=shots / f"{file.stem[:2]}_{h:02}_{v:02}.png")
     page.close()
@@ -87,20 +77,16 @@ def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m tests.tools.slides", description=__doc__)
     parser.add_argument("numbers", nargs="*", metavar="NN", help="notebook numbers, such as 01; default: all")
-    parser.add_argument("--shots", type=Path, metavar="DIR", help="keep a picture of every slide there")
-    arguments = parser.parse_args()
-    chosen = [path for path in NOTEBOOKS if not arguments.numbers or path.name[:2] in arguments.numbers]
-    if arguments.shots:
-        arguments.shots.mkdir(parents=True, exist_ok=True)
+    parser.add_argument("--shots", type=Path, metavar="DIR", help="keep a picture of every slide in that folder")
+    arguments, found = parser.parse_args(), []
     with tempfile.TemporaryDirectory() as folder, browser() as context:
-        too_large = []
-        for path in chosen:
-            file = Path(folder) / f"{path.stem}.html"
-            file.write_text(deck(path), encoding="utf-8")
-            measured = measure(context, file, arguments.shots)
-            over = [slide for slide in measured if not slide.fits]
-            print(*over, f"{path.stem}: {len(measured)} slides, {len(over)} too large", sep="\n", flush=True)
-            too_large += over
+        for path in NOTEBOOKS:
+            if not arguments.numbers or path.name[:2] in arguments.numbers:
+                file = Path(folder) / f"{path.stem}.html"
+                file.write_text(deck(path), encoding="utf-8")
+                found += measure(context, file, arguments.shots)
+    too_large = [slide for slide in found if not slide.fits]
+    print(*too_large, f"{len(found)} slides, {len(too_large)} too large", sep="\n")
     sys.exit(bool(too_large))
 
 
