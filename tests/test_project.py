@@ -1,7 +1,6 @@
 """The files around the course: what the README promises, what is declared, what is installed."""
 
 import ast
-import json
 import re
 import shutil
 import subprocess
@@ -54,19 +53,17 @@ def test_the_map_has_a_true_row_for_every_notebook():
 
 
 @pytest.mark.parametrize("file", ["README.md", ".github/CONTRIBUTING.md", ".hub/README.md"])
-def test_links_lead_somewhere(file):
-    for target in re.findall(r"\]\(([^)]+)\)", (ROOT / file).read_text("utf-8")):
+def test_links_and_commands_lead_somewhere(file):
+    text = (ROOT / file).read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)]+)\)", text):
         assert target.startswith("https://") or (ROOT / file).parent.joinpath(target).exists(), target
+    for module in re.findall(r"python -m (tests\.tools\.\w+|helpers\.\w+)", text):
+        path = ROOT / module.replace(".", "/")
+        assert path.with_suffix(".py").exists() or path.is_dir(), module
 
 
 def test_every_known_tag_is_explained():
     assert set(re.findall(r"^\| `([\w-]+)` \|", GUIDE, re.MULTILINE)) == KNOWN_TAGS
-
-
-def test_the_commands_for_maintainers_exist():
-    for module in re.findall(r"python -m (tests\.tools\.\w+|helpers\.\w+)", GUIDE):
-        path = ROOT / module.replace(".", "/")
-        assert path.with_suffix(".py").exists() or path.is_dir(), module
 
 
 def test_every_package_that_helpers_imports_is_declared_and_every_pin_is_exact():
@@ -97,12 +94,6 @@ def test_workflows_and_citation_are_what_github_reads():
         subprocess.run([checker, "--builtin-schema", f"vendor.{schema}", *found], check=True)
 
 
-def test_environment_is_python_pip_and_the_one_list():
-    lines = (ROOT / "environment.yml").read_text(encoding="utf-8").splitlines()
-    after = lines[lines.index("dependencies:") + 1 :]
-    assert after == ["  - python=3.11", "  - pip", "  - pip:", "      - -r requirements.txt"]
-
-
 def test_jupyterlab_has_the_files_that_the_project_ships():
     shipped = [file for file in (ROOT / ".jupyter").rglob("*") if file.is_file()]
     assert any(file.name == "remoteEntry.js" for file in shipped)
@@ -110,16 +101,6 @@ def test_jupyterlab_has_the_files_that_the_project_ships():
         installed = Path(sys.prefix, file.relative_to(ROOT / ".jupyter"))
         same = installed.is_file() and installed.read_bytes() == file.read_bytes()
         assert same, f"{installed} is not that of the project; run: pip install -r requirements.txt"
-
-
-def test_jupyterlab_knows_the_settings_that_the_project_ships():
-    shipped = ROOT / ".jupyter/share/jupyter/lab/settings/overrides.d/resource-accounting.json"
-    data = Path(sys.prefix, "share", "jupyter")
-    for plugin in json.loads(shipped.read_text(encoding="utf-8")):
-        package, _, name = plugin.partition(":")
-        places = (data / "lab" / "schemas" / package, data / "labextensions" / package / "schemas" / package)
-        if package.startswith("@jupyterlab/") or places[1].parents[2].exists():  # the extra may be absent
-            assert any((place / f"{name}.json").exists() for place in places), plugin
 
 
 def test_no_file_names_a_place_outside_the_project():
