@@ -89,7 +89,8 @@ def test_what_is_too_large_is_measured(tmp_path, context, body, fits):
 
 def test_what_does_not_fit_goes_on_under_the_same_heading_with_the_same_notes(tmp_path, context):
     tall = "<p style='height: 400px'>a</p><p style='height: 100px'>b</p><p style='height: 200px'>c</p>"
-    table = "<p style='height: 300px'>a</p><div class='outputs'><table><tr><td style='height: 300px'>b</table></div><p>c</p>"
+    table = "<p style='height: 300px'>a</p>"
+    table += "<div class='outputs'><table><tr><td style='height: 300px'>b</table></div><p>c</p>"
     page = context.new_page()
     for body, expected in ((tall, ["h a b", "h c"]), (table, ["h a", "h b c"])):
         page.goto(deck(tmp_path, f"<section><aside class='notes'>n</aside><h2>h</h2>{body}</section>").as_uri())
