@@ -201,7 +201,7 @@ def _waste(exercise: Exercise, function: Callable[..., Any], outcomes: list[Any]
         while digits < 12 and units.si(used, unit, digits) == units.si(enough, unit, digits):
             digits += 1
         amounts = units.si(used, unit, digits), units.si(enough, unit, digits)
-        if not callable(exercise.cost) and used < enough / 2:
+        if not callable(exercise.cost) and used < enough / 10:
             return f"only {amounts[0]} were seen of the {amounts[1]} that it takes. Where is the rest computed?"
         if used > exercise.room * enough:
             advice = _mistake(exercise, outcomes, costs) or _ADVICE

@@ -150,9 +150,10 @@ function("run_mfu",
 
 _WEEKS = 8 * 989.5e12 * 14 * 86400
 value("two_weeks", _WEEKS, [
-    (_WEEKS / 2,
+    (8 * 989.5e12 * 7 * 86400,
      "Half of it. Is the factor for the time that of two weeks, and the rate the dense one, not halved again?"),
-    (2 * _WEEKS, "Twice too much: 1,979 TFLOP/s is the sparse rate, twice the dense one. Or did you take four weeks?"),
+    (8 * 1979e12 * 14 * 86400,
+     "Twice too much: 1,979 TFLOP/s is the sparse rate, twice the dense one. Or did you take four weeks?"),
     (_WEEKS / 989.5 * 756, "Wrong card: 756 TFLOP/s is the H100 for PCIe."),
     (_WEEKS / 8, "That is one device: there are eight."),
     (8 * 989.5e12 * 14, "A peak is per second, and a day has 86 400 of them."),

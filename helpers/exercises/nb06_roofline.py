@@ -1,29 +1,34 @@
 """The exercises of notebook 06."""
 
+import random
+
 import torch
 
-from helpers.exercises.exercise import function, part, parts
+from helpers.exercises.exercise import function, part, parts, whole
 
 # fmt: off
 
 parts("read_roofline",
-    ridge=part(50.0, [
+    ridge=part(100e12 / 2e12, [
         (0.02, "It is upside down: peak over bandwidth, in FLOP per byte."),
         (2e12, "That is the slope, the bandwidth. The ridge is the intensity at which the slope meets the peak."),
         (100e12, "That is the peak, in FLOP/s. The ridge is the intensity at which it is reached, in FLOP/B."),
         (55.0, "The axis is logarithmic: do not measure with a ruler, divide."),
         (31.6, "Halfway between two marks is a guess: divide one label by the other."),
     ], unit="FLOP/B", tolerance=0.02),
-    at_10=part(20e12, [
+    at_10=part(2e12 * 10, [
         (100e12, "At 10 FLOP/B you are left of the ridge, where the peak is out of reach."),
         (2e11, "You divided the bandwidth by the intensity: multiply them."),
         (20, "In FLOP/s, please: that is a number of TFLOP/s."),
+        (1e13, "You divided the peak by the intensity: left of the ridge it is bandwidth × intensity."),
+        (2e12, "That is the bandwidth: at 1 FLOP/B this is what is attainable. At 10 it is more."),
     ], unit="FLOP/s", tolerance=0.02),
     at_200=part(100e12, [
         (400e12, "At 200 FLOP/B you are right of the ridge: no op goes beyond the peak."),
         (1e10, "You divided the bandwidth by the intensity. Is the slope what counts at 200?"),
         (100, "In FLOP/s, please: that is a number of TFLOP/s."),
-    ], unit="FLOP/s", tolerance=0.02))
+    ], unit="FLOP/s", tolerance=0.02),
+    same={"ridge = 100000000000000.0 // 2000000000000.0": "the quotient is whole"})
 
 _UPGRADES = ("bandwidth", "peak", "neither")
 parts("which_upgrade",
@@ -46,64 +51,87 @@ parts("which_upgrade",
 
 
 def _bottleneck(
-    flops: float, nbytes: float, seconds: float, peak: float, bandwidth: float, half: float = 0.5, above: bool = True
+    flops: float, nbytes: float, seconds: float, peak: float, bandwidth: float, *, half: float = 2, roof: str = "both"
 ) -> str:
-    times = flops / peak, nbytes / bandwidth
-    if above and seconds < max(times):
+    compute, memory = flops / peak, nbytes / bandwidth
+    best = {"both": max(compute, memory), "peak": compute, "slope": memory, "min": min(compute, memory)}[roof]
+    if seconds < best:
         return "impossible"
-    if max(times) < half * seconds:
-        return "neither"
-    return "memory" if times[1] > times[0] else "compute"
+    return "neither" if seconds > half * best else "memory" if memory > compute else "compute"
 
 
-_POINTS = (
-    (2**20, 2**22, 1.5e-6, 989e12, 3.35e12),
-    (2**20, 2**22, 9e-6, 989e12, 3.35e12),
-    (2 * 4096**3, 6 * 4096**2, 1.8e-4, 989e12, 3.35e12),
-    (2 * 4096**3, 6 * 4096**2, 1e-4, 989e12, 3.35e12),
-    (2 * 4096**3, 6 * 4096**2, 1e-3, 989e12, 3.35e12),
-    (2e9, 2e8, 1.9e-2, 150e9, 30e9),
-    (1e9, 8e8, 2.9e-2, 150e9, 30e9),
-    (1000, 8000, 2e-6, 150e9, 30e9),
-)
+def _swap(*a: float) -> str:
+    return {"memory": "compute", "compute": "memory"}.get(_bottleneck(*a), _bottleneck(*a))
+
+
+def _draw_point(r: random.Random) -> tuple[float, ...]:
+    peak, bandwidth = r.choice(((989e12, 3.35e12), (150e9, 30e9), (67e12, 3.35e12)))
+    nbytes = 2.0 ** r.randint(20, 36)
+    flops = nbytes * peak / bandwidth * 2 ** r.uniform(-4, 4)
+    best = max(flops / peak, nbytes / bandwidth)
+    return flops, nbytes, best * r.choice((0.3, 0.9, 1.1, 1.9, 2.1, 2.9, 9)), peak, bandwidth
+
 
 function("bottleneck",
     _bottleneck, [
-    (lambda f, b, s, p, w: _bottleneck(f, b, s, p, w, above=False),
+    (lambda f, b, s, p, w: _bottleneck(f, b, max(s, f / p, b / w), p, w),
      "A point above the roof is impossible: look for the mistake before you name a bottleneck."),
-    (lambda f, b, s, p, w: _bottleneck(f, b, s, p, w, half=0),
-     "A point far below the roof waits for neither: it reaches less than half of what is attainable."),
-    (lambda *a: {"memory": "compute", "compute": "memory"}.get(_bottleneck(*a), _bottleneck(*a)),
-     "You swapped the two: the larger time is the bottleneck."),
-    (lambda f, b, s, p, w:
-        "impossible" if s < f / p else "neither" if f / p < s / 2 else "memory" if b / w > f / p else "compute",
-     "You compared with the peak instead of the roof: left of the ridge less is attainable."),
-    ], cases=_POINTS)
+    (lambda *a: _bottleneck(*a, half=1e30),
+     "A point far below the roof waits for neither: it takes more than twice the time."),
+    (lambda *a: _bottleneck(*a, half=0.5),
+     "A point close to the roof waits for one of the two; mind the factor of two."),
+    (lambda *a: _bottleneck(*a, half=1), "Up to twice the time still counts as memory or compute."),
+    (lambda *a: _bottleneck(*a, half=3), "More than twice the time is neither."),
+    (_swap, "You swapped the two: the larger time is the bottleneck."),
+    (lambda *a: _bottleneck(*a, roof="peak"),
+     "You compared with the peak alone: left of the ridge less is attainable."),
+    (lambda *a: _bottleneck(*a, roof="slope"),
+     "You compared with the slope alone: right of the ridge the peak is less."),
+    (lambda *a: _bottleneck(*a, roof="min"), "You took the smaller of the two times: the op is done when both are."),
+    (lambda f, b, s, p, w: "impossible" if f / s > p else _bottleneck(f, b, max(s, f / p, b / w), p, w),
+     "You compared with the peak alone: left of the ridge less is attainable."),
+    (lambda f, b, s, p, w: "impossible" if s < f / p + b / w else _bottleneck(f, b, s, p, w),
+     "You added the two times: the roof allows that they overlap."),
+    (lambda f, b, s, p, w: _bottleneck(f, b, s, p, w) if _bottleneck(f, b, s, p, w) in ("impossible", "neither")
+     else "compute" if b / f > p / w else "memory",
+     "Intensity is FLOP per byte: yours is upside down."),
+    ],
+    cases=[(2**20, 2**22, 1.5e-6, 989e12, 3.35e12), (2**20, 2**22, 9e-6, 989e12, 3.35e12),
+           (2**20, 2**22, 1e-6, 989e12, 3.35e12), (2 * 4096**3, 6 * 4096**2, 1.8e-4, 989e12, 3.35e12),
+           (2 * 4096**3, 6 * 4096**2, 1e-4, 989e12, 3.35e12), (2 * 4096**3, 6 * 4096**2, 1e-3, 989e12, 3.35e12),
+           (2e9, 2e8, 1.9e-2, 150e9, 30e9), (1e9, 8e8, 2.9e-2, 150e9, 30e9), (1000, 8000, 2e-6, 150e9, 30e9),
+           (2**20, 2**20, 0.5, 2**20, 2**21), (2**20, 2**20, 1.0, 2**20, 2**21), (2**20, 2**20, 2.0, 2**20, 2**21)],
+    draw=_draw_point, words=("impossible", "neither", "memory", "compute"),
+    same={"return 'memory' if memory >= compute else 'compute'": "at the ridge either name is right"})
 
 
-def _layer_seconds(
-    batch: int, d: int, f: int, peak: float, bandwidth: float, flop: int = 2, item: int = 2, parts: str = "xwy"
+def _layer(
+    batch: int, d: int, f: int, peak: float, bandwidth: float, *, flop: int = 2, item: float = 2, parts: str = "xwy",
 ) -> tuple[float, float]:
-    numbers = {"x": batch * d, "w": d * f, "y": batch * f}
+    numbers = {"x": batch * d, "w": d * f, "y": batch * f, "v": batch * d * f}
     return flop * batch * d * f / peak, item * sum(numbers[part] for part in parts) / bandwidth
 
 
 function("layer_seconds",
-    lambda *a: max(_layer_seconds(*a)), [
-    (lambda *a: sum(_layer_seconds(*a)),
-     "You added the two times: that is the upper bound, if nothing overlaps. At best the larger one is all."),
-    (lambda *a: min(_layer_seconds(*a)), "You took the smaller of the two times: the op is done when both are."),
-    (lambda *a: max(_layer_seconds(*a, flop=1)), "A multiply-accumulate is two FLOP: you counted each as one."),
-    (lambda *a: max(_layer_seconds(*a, item=4)), "You took 4 byte per number: bfloat16 has 2."),
-    (lambda *a: max(_layer_seconds(*a, item=16)), "Those are bits: bandwidth is in bytes."),
-    (lambda *a: max(_layer_seconds(*a, parts="xw")), "You forgot the write: the output has B × F numbers."),
-    (lambda *a: max(_layer_seconds(*a, parts="wy")), "You forgot to read the input: it has B × D numbers."),
-    (lambda *a: (_layer_seconds(*a)[0]),
-     "That is the arithmetic, without the weights that must be read: a batch of 1 waits for them."),
+    lambda *a: max(_layer(*a)), [
+    (lambda *a: sum(_layer(*a)), "You added the two times: at best they overlap, and the larger one is all."),
+    (lambda *a: min(_layer(*a)), "You took the smaller of the two times: the op is done when both are."),
+    (lambda *a: max(_layer(*a, flop=1)), "A multiply-accumulate is two FLOP: you counted each as one."),
+    (lambda *a: max(_layer(*a, item=4)), "You took 4 bytes per number: bfloat16 has 2."),
+    (lambda *a: max(_layer(*a, item=1)), "You took 1 byte per number: bfloat16 has 2."),
+    (lambda *a: max(_layer(*a, item=16)), "Those are bits: bandwidth is in bytes."),
+    (lambda *a: max(_layer(*a, parts="xw")), "You forgot the write: the output has B × F numbers."),
+    (lambda *a: max(_layer(*a, parts="wy")), "You forgot to read the input: it has B × D numbers."),
+    (lambda *a: max(_layer(*a, parts="xy")), "You forgot the weights: D × F numbers are read, too."),
+    (lambda *a: max(_layer(*a, parts="w")), "That reads the weights alone: input and output move, too."),
+    (lambda *a: max(_layer(*a, parts="xvy")), "The weights are read once for the whole batch, not once per example."),
+    (lambda *a: _layer(*a)[0], "That is the arithmetic alone: a batch of 1 waits for the weights."),
+    (lambda *a: _layer(*a)[1], "Those are the bytes alone: a large batch waits for the arithmetic."),
+    (lambda *a: max(_layer(1, *a[1:])), "That is one example: there are `batch` of them."),
     ],
     cases=[(batch, 4096, 16384, *machine) for batch in (1, 512)
            for machine in ((312e12, 2.039e12), (989.5e12, 3.35e12), (150e9, 30e9))],
-    tolerance=1e-5)
+    draw=lambda r: (r.randint(1, 999), r.randint(1, 99), r.randint(1, 99), *r.choice(((15e12, 1e12), (150e9, 30e9)))))
 
 _REASONS = ("cache", "clock", "dtype", "count")
 _A = "Where is 1 MB when it is read for the thousandth time?"
@@ -117,26 +145,28 @@ parts("above_the_roof",
     d=part("count", [(word, _D) for word in _REASONS if word != "count"], words=_REASONS))
 
 
-def _distances(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    return (a * a).sum(1, keepdim=True) - 2 * (a @ b.T) + (b * b).sum(1)
-
-
-def _whole(rows: int, cols: int, dim: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Two tensors of small whole numbers, so that every way to sum them gives the same result."""
-    both = torch.arange((rows + cols) * dim).view(-1, dim)
-    return tuple(((both * 7 + both // 5) % 9 - 4).float().split((rows, cols)))
+def _distances(a: torch.Tensor, b: torch.Tensor, middle: float = -2) -> torch.Tensor:
+    return (a * a).sum(1, keepdim=True) + middle * (a @ b.T) + (b * b).sum(1)
 
 
 function("distances",
     _distances, [
     (lambda a, b: ((a[:, None] - b[None]) ** 2).sum(-1),
      "It still makes every difference, n × m × d numbers, and stores them: expand the square first."),
-    (lambda a, b: (torch.stack([((row - b) ** 2).sum(-1) for row in a])),
+    (lambda a, b: torch.stack([((row - b) ** 2).sum(-1) for row in a]),
      "One row at a time is a smaller tensor, and moves as many bytes in all: use a matmul."),
-    (lambda a, b: ((a * a).sum(1, keepdim=True) - a @ b.T + (b * b).sum(1)),
-     "The middle term is −2·a·b: you left out the 2."),
-    (lambda a, b: ((a * a).sum(1, keepdim=True) + 2 * (a @ b.T) + (b * b).sum(1)),
-     "The middle term is −2·a·b: yours has a plus."),
-    (lambda a, b: _distances(a, b).sqrt(), "Those are the distances: the question asks for their squares."),
+    (lambda a, b: _distances(a, b, -1), "The middle term is −2·a·b: you left out the 2."),
+    (lambda a, b: _distances(a, b, 2), "The middle term is −2·a·b: yours has a plus."),
+    (lambda a, b: _distances(a, b).clamp(min=0).sqrt(),
+     "Those are the distances: the question asks for their squares."),
     (lambda a, b: -2 * (a @ b.T), "That is the matmul alone: add the squares of both."),
-    ], cases=[_whole(40, 60, 32), _whole(64, 64, 128), _whole(1, 50, 16)], tolerance=1e-4, cost="bytes_eager")
+    (lambda a, b: _distances(a, b) - (b * b).sum(1), "You left out the squares of b."),
+    (lambda a, b: _distances(a, b) - (a * a).sum(1, keepdim=True), "You left out the squares of a."),
+    (lambda a, b: _distances(b, a), "Rows belong to a, columns to b: yours are exchanged."),
+    (lambda a, b: _distances(a, b) / a.shape[1], "That is the mean of the squares: the sum is asked for."),
+    (lambda a, b: (a[:, None] - b[None]).abs().sum(-1), "Those are sums of absolute differences: square them."),
+    ],
+    cases=[(torch.arange(12.0).view(3, 4) % 5, torch.arange(20.0).view(5, 4) % 7)],
+    draw=lambda r: (whole(r, r.randint(1, 9), width := r.randint(2, 9)), whole(r, r.randint(2, 9), width)),
+    tolerance=1e-4, cost="bytes_eager", room=1.5,  # one more pass over the n × m result is allowed, as for a clamp
+    at=[(torch.empty(2048, 1024, device="meta"), torch.empty(2048, 1024, device="meta"))])
