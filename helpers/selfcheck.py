@@ -19,24 +19,24 @@ from helpers.exercises import (
     EXERCISES,
     Exercise,
     Failed,
-    Uncountable,
     amount,
     call,
-    cost,
     described,
     difference,
     in_time,
-    number,
+    item,
+    known_costs,
     plain,
     same_randomness,
     scale,
     short,
+    waste,
+    written,
 )
 
 SECONDS = 10  # what a check may take
 _MARKS = {"correct": ("✓", "#009E73"), "not attempted": ("○", "#767676"), "not yet": ("✗", "#D55E00")}
 _TODO = "not attempted yet. Replace the ... above and run the cell again."
-_ADVICE = "The hint below may help."
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def _no_such_exercise(exercise: object, name: str) -> str:
 
 def _judge(exercise: Exercise, answers: tuple[Any, ...]) -> tuple[str, str]:
     if exercise.parts and any(one.cases for one in exercise.parts.values()) and len(answers) == 1:
-        answers = tuple(_item(answers[0], place) for place in range(len(exercise.parts)))
+        answers = tuple(item(answers[0], place) for place in range(len(exercise.parts)))
     if exercise.parts and len(answers) == len(exercise.parts):
         return _judge_parts(exercise, answers)
     if not answers or any(map(_untouched, answers)):
@@ -110,44 +110,31 @@ def _judge(exercise: Exercise, answers: tuple[Any, ...]) -> tuple[str, str]:
     for place, (arguments, outcome) in enumerate(zip(exercise.inputs, outcomes, strict=True)):
         found = difference(outcome, _known(exercise, None, place), exercise, tell=bool(exercise.cases))
         if found:
-            written = _written(exercise, arguments) + ": " if exercise.cases else ""
-            failed.append((place >= len(exercise.cases), len(written), f"{written}{found}."))
+            where = f"{written(exercise, arguments)}: " if exercise.cases else ""
+            failed.append((place >= len(exercise.cases), len(where), f"{where}{found}."))
     if failed:
-        return "not yet", f"{min(failed)[2]} {_mistake(exercise, outcomes) or _ADVICE}"
-    waste = _waste(exercise, answers[0], outcomes) if exercise.cost and exercise.cases else None
-    return ("not yet", f"the result is right, but {waste}") if waste else ("correct", "correct.")
+        return "not yet", f"{min(failed)[2]} {_mistake(exercise, outcomes)}"
+    if exercise.cost and exercise.cases:
+        from helpers.counting import count  # here, since only scored exercises need it
+
+        advise = partial(_mistake, exercise, outcomes, count)
+        if wasteful := waste(exercise, answers[0], count, units.si, advise):
+            return "not yet", f"the result is right, but {wasteful}"
+    return "correct", "correct."
 
 
 def _judge_parts(exercise: Exercise, answers: tuple[Any, ...]) -> tuple[str, str]:
     """Each part by itself: the sentence of the first wrong one, and the names of the others."""
-    verdicts = {
-        name: _judge(one, (answer,)) for (name, one), answer in zip(exercise.parts.items(), answers, strict=True)
-    }
-    by_status: dict[str, list[str]] = {"correct": [], "not yet": [], "not attempted": []}
-    for name, (status, _) in verdicts.items():
-        by_status[status].append(name)
-    right, wrong, todo = by_status.values()
-    if len(right) == len(verdicts):
+    judged = [(name, *_judge(one, (a,))) for (name, one), a in zip(exercise.parts.items(), answers, strict=True)]
+    right, todo, wrong = ([name for name, status, _ in judged if status == kind] for kind in _MARKS)
+    if len(right) == len(judged):
         return "correct", "correct."
-    if len(todo) == len(verdicts):
+    if len(todo) == len(judged):
         return "not attempted", _TODO
-    words = [f"right: {', '.join(right)}"] if right else []
-    words += [f"not right yet: {', '.join(wrong)}"] if wrong else []
-    words += [f"to do: {', '.join(todo)}"] if todo else []
-    advice = f" {wrong[0]}: {verdicts[wrong[0]][1]}" if wrong else ""
-    return "not yet" if wrong else "not attempted", f"{'; '.join(words)}.{advice}"
-
-
-def _item(answer: Any, place: int) -> Any:
-    """That part of an answer: of a tuple, or of what a function returns."""
-    if not callable(answer):
-        return answer[place] if isinstance(answer, tuple | list) and place < len(answer) else answer
-
-    def part(*arguments: Any) -> Any:
-        results = answer(*arguments)
-        return results[place] if isinstance(results, tuple | list) else results
-
-    return part
+    named = {"right": right, "not right yet": wrong, "to do": todo}
+    words = "; ".join(f"{head}: {', '.join(names)}" for head, names in named.items() if names)
+    said = [f" {name}: {message}" for name, status, message in judged if status == "not yet"]
+    return "not yet" if wrong else "not attempted", f"{words}.{''.join(said[:1])}"
 
 
 def _untouched(answer: Any) -> bool:
@@ -162,14 +149,14 @@ def _known(exercise: Exercise, which: int | None, place: int) -> Any:
     return call(exercise, formula, exercise.inputs[place])
 
 
-def _mistake(exercise: Exercise, outcomes: list[Any], costs: list[float] | None = None) -> str | None:
+def _mistake(exercise: Exercise, outcomes: list[Any], count: Any = None, used: list[float] | None = None) -> str:
     """The sentence of the one mistake that gives the same in every case, and if asked for at the same costs."""
     found = set()
     for which, (formula, sentence) in enumerate(exercise.wrong):
         alike = all(_alike(exercise, which, place, mine) for place, mine in enumerate(outcomes))
-        if alike and (costs is None or costs == _costs(exercise, formula)):
+        if alike and (used is None or used == known_costs(exercise, formula, count)):
             found.add(sentence)
-    return found.pop() if len(found) == 1 else None
+    return found.pop() if len(found) == 1 else "The hint below may help."
 
 
 def _alike(exercise: Exercise, which: int, place: int, found: Any) -> bool:
@@ -179,47 +166,6 @@ def _alike(exercise: Exercise, which: int, place: int, found: Any) -> bool:
     if isinstance(right, torch.Tensor) and isinstance(found, torch.Tensor) != isinstance(theirs, torch.Tensor):
         return False  # elsewhere a tensor is a spelling of a number
     return difference(found, theirs, exercise) is None
-
-
-def _costs(exercise: Exercise, function: Callable[..., Any]) -> list[float]:
-    from helpers.counting import count  # here, since only scored exercises need it
-
-    return [cost(exercise, function, arguments, count) for arguments in exercise.at or exercise.cases]
-
-
-_known_costs = cache(lambda exercise: _costs(exercise, exercise.oracle))
-
-
-def _waste(exercise: Exercise, function: Callable[..., Any], outcomes: list[Any]) -> str | None:
-    """What there is to say of a right answer that costs more than it must, or that nobody can count; else None."""
-    try:
-        costs = _costs(exercise, function)
-    except Uncountable as reason:
-        return str(reason)
-    for arguments, used, enough in zip(exercise.at or exercise.cases, costs, _known_costs(exercise), strict=True):
-        digits, unit = 3, exercise.unit or "B"
-        while digits < 12 and units.si(used, unit, digits) == units.si(enough, unit, digits):
-            digits += 1
-        amounts = units.si(used, unit, digits), units.si(enough, unit, digits)
-        if not callable(exercise.cost) and used < enough / 10:
-            return f"only {amounts[0]} were seen of the {amounts[1]} that it takes. Where is the rest computed?"
-        if used > exercise.room * enough:
-            advice = _mistake(exercise, outcomes, costs) or _ADVICE
-            return f"{_written(exercise, arguments)} takes {amounts[0]} where {amounts[1]} would do. {advice}"
-    return None
-
-
-def _written(exercise: Exercise, arguments: tuple[Any, ...]) -> str:
-    return f"{exercise.name}({', '.join(map(_argument, arguments))})"
-
-
-def _argument(thing: Any) -> str:
-    """An argument of a call, shorter for tensors: a call may have several."""
-    if isinstance(thing, torch.Tensor) and (thing.numel() > 6 or thing.is_meta):
-        return f"a {tuple(thing.shape)} {str(thing.dtype).removeprefix('torch.')} tensor"
-    if isinstance(thing, torch.Tensor):
-        return f"tensor({thing.tolist()})"
-    return number(thing) if isinstance(thing, float) else short(thing)
 
 
 @dataclass(frozen=True)

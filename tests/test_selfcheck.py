@@ -16,13 +16,14 @@ import torch
 from helpers import selfcheck
 from helpers.exercises import EXERCISES
 from helpers.exercises.costs import allocated_bytes
-from helpers.exercises.exercise import Exercise, function, part, value, whole
+from helpers.exercises.exercise import Exercise, function, part, value
 from helpers.selfcheck import check, compare
+from tests.tools import slips
+from tests.tools.course import NOTEBOOKS
 
-SINGLE = {f"{name} {letter}": one for name, whole in EXERCISES.items() for letter, one in whole.parts.items()} | {
-    name: whole for name, whole in EXERCISES.items() if not whole.parts
+SINGLE = {name: one for name, one in EXERCISES.items() if not one.parts} | {
+    f"{name} {letter}": one for name, whole in EXERCISES.items() for letter, one in whole.parts.items()
 }
-MISTAKES = [(name, place) for name, one in SINGLE.items() for place in range(len(one.wrong))]
 
 
 @pytest.fixture
@@ -55,18 +56,18 @@ def test_the_oracle_is_correct(name):
     assert check(name, *(answers if isinstance(answers, tuple) else (answers,))).message == "correct."
 
 
-@pytest.mark.parametrize(("name", "place"), MISTAKES)
-def test_each_named_mistake_is_named(name, place):
-    formula, sentence = SINGLE[name].wrong[place]
-    verdict = judged(SINGLE[name], formula)
-    assert verdict.status == "not yet"
-    assert verdict.message.endswith(sentence)
+@pytest.mark.parametrize("name", SINGLE)
+def test_each_named_mistake_is_named(name):
+    for formula, sentence in SINGLE[name].wrong:
+        verdict = judged(SINGLE[name], formula)
+        assert (verdict.status, verdict.message[-len(sentence) :]) == ("not yet", sentence)
+        assert sentence[-1] in ".?" and (sentence[0].isupper() or sentence.startswith(("float", "bfloat")))
 
 
-def test_mistakes_are_named_in_sentences():
-    for name, one in SINGLE.items():
-        for _, sentence in one.wrong:
-            assert sentence[-1] in ".?" and (sentence[0].isupper() or sentence.startswith(("float", "bfloat"))), name
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_no_one_step_slip_of_a_solution_is_accepted(path):
+    total, wrong = slips.findings(path)
+    assert total > 50 and not wrong, f"add a case or a draw, or list it in `same` with a reason: {wrong}"
 
 
 class Hostile:
@@ -81,18 +82,28 @@ class Hostile:
     __hash__ = None
 
 
+X = torch.arange(12.0).view(3, 4)  # 48 bytes
+KEPT = torch.ones(5)
 RUBBISH = [
     "x", "", math.nan, math.inf, 10**400, True, 1j, [1, None], ((), ((1,),)), torch.ones(3), int, math,
     torch.full((), math.nan), torch.empty((), device="meta"), torch.eye(3).to_sparse(), np.ones(2), Hostile(), {1: 2},
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "name", ["card_in_gb", "choose_format", "index_at", "bottleneck", "swap_rows", "low_rank"]
-)  # a number, words, two numbers, a word, a tensor, a cost
+KINDS = {
+    "number": (2.5, {"unit": "GB"}), "word": ("view", {"words": ("view", "copy")}), "numbers": ((1, 2.5), {}),
+    "function": (lambda n: n * n, {"cases": [(3,)], "draw": lambda r: (r.random(),)}),
+    "tensor": (lambda x: x.neg_(), {"cases": [(X,)], "in_place": True, "cost": allocated_bytes}),
+    "cost": (lambda x: x + x, {"cases": [(X,)], "cost": "flops"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("thing", RUBBISH, ids=lambda thing: type(thing).__name__)
-def test_rubbish_is_answered_calmly(name, thing):
-    for verdict in (check(name, thing), check(name, thing, thing), check(name, lambda *args: thing)):
+def test_rubbish_is_answered_calmly(ask, kind, thing):
+    right, options = KINDS[kind]
+    for answers in ((thing,), (thing, thing), (lambda *args: thing,)):
+        verdict = ask(right, *answers, **options)
         assert verdict.status == "not yet"
         assert "\n" not in repr(verdict) and len(verdict.message) < 600
         assert "Traceback" not in verdict._repr_html_()
@@ -106,17 +117,14 @@ def test_dots_and_none_are_not_attempted(name):
     assert check(name).status == "not attempted"
 
 
-@pytest.mark.parametrize("nothing", [None, ..., (..., ...), (1, ...)], ids=str)
-def test_a_function_that_returns_dots_is_not_attempted(nothing):
-    assert check("first_missing_integer", lambda *args: nothing).status == "not attempted"
-
-
-def test_a_function_is_checked_by_its_name():
-    def first_missing_integer(fraction_bits):
+def test_a_function_that_returns_dots_is_not_attempted():
+    def fastest(peak):
         return ...
 
-    verdict = check(first_missing_integer)
-    assert (verdict.exercise, verdict.status) == ("first_missing_integer", "not attempted")
+    fastest.__name__ = next(name for name, one in EXERCISES.items() if one.cases)
+    assert (check(fastest).exercise, check(fastest).status) == (fastest.__name__, "not attempted")
+    for nothing in (None, (..., ...), (1, ...)):
+        assert check(fastest.__name__, lambda *args, nothing=nothing: nothing).status == "not attempted"
 
 
 @pytest.mark.parametrize(
@@ -139,13 +147,11 @@ def test_every_spelling_of_a_right_answer_is_accepted(ask, right, found):
 @pytest.mark.parametrize(
     ("right", "found"),
     [
-        (torch.ones(2), torch.full((2,), 1 + 5e-7)),
-        (torch.ones(2), torch.ones(2, requires_grad=True)),
-        (torch.tensor(2.0), torch.tensor([[2.0]])),  # keepdim
-        (torch.tensor(math.nan), torch.tensor(math.nan)),
+        (torch.ones(2), torch.full((2,), 1 + 5e-7)), (torch.ones(2), torch.ones(2, requires_grad=True)),
+        (torch.tensor(2.0), torch.tensor([[2.0]])), (torch.tensor(math.nan), torch.tensor(math.nan)),
         (torch.tensor([0.0, 1.0]), torch.tensor([1e-9, 1.0])),
     ],
-)
+)  # fmt: skip
 def test_tensors_that_differ_in_what_does_not_matter_are_accepted(ask, right, found):
     assert ask(lambda: right, lambda: found, cases=[()]).message == "correct."
 
@@ -193,17 +199,13 @@ def test_the_difference_is_named(ask, right, found, words):
 @pytest.mark.parametrize(
     ("found", "words"),
     [
-        (3, "3 is too large, by less than a factor of two"),
-        (0.5, "0.5 is too small, by less than ten times"),
-        (30.0, "30 is too large, by more than ten times"),
-        (3e9, "3e9 is too large, by more than a thousand times"),
-        (-2, "-2 has the wrong sign"),
-        (0, "0 is not it"),
-        (math.inf, "inf is not it"),
+        (3, "is too large, by less than a factor of two"), (0.5, "is too small, by less than ten times"),
+        (30.0, "is too large, by more than ten times"), (3e9, "is too large, by more than a thousand times"),
+        (-2, "has the wrong sign"), (0, "is not it"), (math.inf, "is not it"),
     ],
-)
+)  # fmt: skip
 def test_a_value_is_judged_without_being_told(ask, found, words):
-    assert ask(2.0, found).message == f"{words}. The hint below may help."
+    assert ask(2.0, found).message == f"{found:.7g} {words}. The hint below may help.".replace("e+0", "e")
 
 
 def test_the_smallest_failing_case_is_shown(ask):
@@ -270,25 +272,18 @@ def leaves():
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        (leaves, "it raised SystemExit: leaving"),
-        (lambda: 1 / 0, "it raised ZeroDivisionError: division by zero"),
-        (lambda x: x, "it raised TypeError"),
-        (lambda: leaves.nothing, "it raised AttributeError"),
+        (leaves, "it raised SystemExit: leaving"), (lambda: 1 / 0, "it raised ZeroDivisionError: division by zero"),
+        (lambda x: x, "it raised TypeError"), (lambda: leaves.nothing, "it raised AttributeError"),
         (lambda: (lambda: [])()[0], "in the line `(lambda: (lambda: [])()[0]"),
     ],
-)
+)  # fmt: skip
 def test_an_error_is_told_with_its_line(ask, answer, words):
     assert words in ask(lambda: 1, answer, cases=[()]).message
 
 
-def test_long_texts_are_cut_in_the_middle():
-    assert check("card_in_gb", "a" * 36 + "b" * 43).message.startswith(
-        f"expected a number, got '{'a' * 36} ... {'b' * 37}"
-    )
-
-
 def test_what_no_check_can_compare_is_said():
-    assert check("round_too", 1).message == "there is no exercise of this name; did you mean 'round_to'?"
+    first = next(iter(EXERCISES))
+    assert check(f"{first}s", 1).message == f"there is no exercise of this name; did you mean {first!r}?"
     assert check("xyzzy", 1).message == "there is no exercise of this name."
     for thing in (3, ..., Hostile()):
         assert check(thing).message.endswith('Write check(function), without calling it, or check("name", value).')
@@ -322,7 +317,6 @@ def test_a_check_leaves_the_random_generators_alone(ask):
     expected = random.random(), np.random.rand(), torch.rand(()).item()
     random.seed(5), np.random.seed(5), torch.manual_seed(5)
     ask(lambda: 1, gambles, cases=[()])
-    check("stable_sum", lambda values: values.sum())
     assert (random.random(), np.random.rand(), torch.rand(()).item()) == expected
 
 
@@ -338,12 +332,12 @@ def test_what_must_change_in_place_is_looked_at(ask):
     assert "change it in place" in ask(lambda x: x.add_(1), lambda x: x + 1, **options).message
 
 
-def test_verdicts_show_in_text_and_in_html():
-    right = check("card_in_gb", 85.8993459)
-    assert repr(right) == "✓ card_in_gb: correct."
+def test_verdicts_show_in_text_and_in_html(ask):
+    right = ask(2.5, 2.5)
+    assert repr(right) == "✓ probe: correct."
     assert right._repr_html_().startswith('<div role="status" style="border-left:4px solid #009E73;padding:2px 8px">✓ ')
-    assert repr(check("card_in_gb", ...)).startswith("○ card_in_gb: not attempted yet. Replace the ... above")
-    assert "&lt;b&gt;" in check("card_in_gb", "<b>")._repr_html_()
+    assert repr(ask(2.5, ...)).startswith("○ probe: not attempted yet. Replace the ... above")
+    assert "&lt;b&gt;" in ask(2.5, "<b>")._repr_html_()
 
 
 @pytest.mark.parametrize(
@@ -397,10 +391,6 @@ def test_compare_asks_about_a_unit_that_is_a_thousand_times_off():
     assert "Or did you mean" not in repr(compare(140, 14e9, "B"))
 
 
-X = torch.arange(12.0).view(3, 4)  # 48 bytes
-KEPT = torch.ones(5)
-
-
 @pytest.mark.parametrize(
     ("answer", "nbytes"),
     [
@@ -441,32 +431,18 @@ SUM = {"cases": [(X, X)], "cost": "flops", "unit": "FLOP"}
     ("right", "options", "answer", "message"),
     [
         (lambda x, n: x[-n:], ROWS, lambda x, n: x[len(x) - n :], "correct."),
-        (
-            lambda x, n: x[-n:],
-            ROWS,
-            lambda x, n: x[-n:].clone(),
-            r".* takes 32 bytes where 0 bytes would do\. You copied\.",
-        ),
-        (
-            lambda x, n: x[-n:],
-            ROWS,
-            lambda x, n: x.clone()[-n:],
-            r".* takes 48 bytes where .* The hint below may help\.",
-        ),
-        (lambda a, b: a + b, SUM, lambda a, b: a.add(b), "correct."),
-        (lambda a, b: a + b, SUM, lambda a, b: a + 1 + b - 1, r".* takes 36 FLOP where 12 FLOP would do.*"),
-        (
-            lambda a, b: a + b,
-            SUM,
-            lambda a, b: torch.from_numpy(a.numpy() + b.numpy()),
-            r".*leaves PyTorch \(numpy\).*",
-        ),
-        (lambda a, b: a + b, SUM, lambda a, b: torch.tensor(np.asarray(a) + np.asarray(b)), ".*leaves PyTorch.*"),
-        (lambda a, b: a + b, SUM, lambda a, b: torch.tensor((a + b).tolist()), r".*leaves PyTorch \(tolist\).*"),
-        (lambda a, b: a + b, SUM, lambda a, b: a + b + 0 * torch.linalg.pinv(a).sum(), r".*there is no rule for.*"),
-        (lambda a, b: a + b, SUM, aside, r".*only 0 FLOP were seen of the 12 FLOP that it takes\..*"),
+        (lambda x, n: x[-n:], ROWS, lambda x, n: x[-n:].clone(), r".* 32 bytes where 0 bytes would do\. You copied\."),
+        (lambda x, n: x[-n:], ROWS, lambda x, n: x.clone()[-n:], r".* 48 bytes where .* The hint below may help\."),
+        (torch.add, SUM, lambda a, b: a.add(b), "correct."),
+        (torch.add, SUM, lambda a, b: a + 1 + b - 1, r".* takes 36 FLOP where 12 FLOP would do.*"),
+        (torch.add, SUM, lambda a, b: torch.from_numpy(a.numpy() + b.numpy()), r".*leaves PyTorch \(numpy\).*"),
+        (torch.add, SUM, lambda a, b: torch.tensor(np.asarray(a) + np.asarray(b)), ".*leaves PyTorch.*"),
+        (torch.add, SUM, lambda a, b: torch.tensor((a + b).tolist()), r".*leaves PyTorch \(tolist\).*"),
+        (torch.add, SUM, lambda a, b: a + b + 0 * torch.linalg.pinv(a).sum(), ".*there is no rule for.*"),
+        (torch.add, SUM, torch.compile(lambda a, b: a + b, backend="eager"), ".*it is compiled.*"),
+        (torch.add, SUM, aside, r".*only 0 FLOP were seen of the 12 FLOP that it takes\..*"),
     ],
-)
+)  # fmt: skip
 def test_a_right_answer_is_scored(ask, right, options, answer, message):
     verdict = ask(right, answer, **options)
     assert re.fullmatch(message, verdict.message)
@@ -474,10 +450,6 @@ def test_a_right_answer_is_scored(ask, right, options, answer, message):
 
 
 def test_two_exercises_of_one_name_are_refused():
-    with pytest.raises(ValueError, match="there are two exercises named 'bottleneck'"):
-        value("bottleneck", 1)
-
-
-def test_whole_numbers_are_drawn_the_same_each_time():
-    assert torch.equal(whole(random.Random(1), 3, 4), whole(random.Random(1), 3, 4))
-    assert not torch.equal(whole(random.Random(1), 3, 4), whole(random.Random(2), 3, 4))
+    name = next(iter(EXERCISES))
+    with pytest.raises(ValueError, match=f"there are two exercises named '{name}'"):
+        value(name, 1)

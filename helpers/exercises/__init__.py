@@ -16,7 +16,7 @@ from helpers.exercises import (
     nb06_roofline,
     nb07_transformer_budget,
 )
-from helpers.exercises.costs import Uncountable, cost
+from helpers.exercises.costs import known_costs, waste
 from helpers.exercises.exercise import EXERCISES, Exercise
-from helpers.exercises.outcomes import Failed, amount, described, difference, number, plain, scale, short
-from helpers.exercises.running import call, in_time, same_randomness
+from helpers.exercises.outcomes import Failed, amount, described, difference, plain, scale, short, written
+from helpers.exercises.running import call, in_time, item, same_randomness

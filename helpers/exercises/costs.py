@@ -3,6 +3,7 @@
 import copy
 import tracemalloc
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import torch
@@ -11,10 +12,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from helpers.exercises.exercise import Exercise
-from helpers.exercises.outcomes import described
+from helpers.exercises.outcomes import described, written
 
 
-class Uncountable(Exception):
+class _Uncountable(Exception):
     """Says why a cost is unknown."""
 
 
@@ -30,11 +31,36 @@ class _Leaving(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
-def cost(
-    exercise: Exercise, function: Callable[..., Any], arguments: tuple[Any, ...], count: Callable[..., Any]
-) -> float:
-    """What that exercise asks for, of a call with a copy of the arguments. Raises Uncountable."""
-    arguments = copy.deepcopy(arguments)
+def waste(
+    exercise: Exercise, function: Callable[..., Any], count: Any, si: Any, advise: Callable[[list[float]], str]
+) -> str | None:
+    """What there is to say of a right answer that costs more than it must, or that nobody can count; else None.
+
+    `count` is that of `helpers.counting`, `si` that of `helpers.units`, and `advise` says what to do about such costs.
+    """
+    try:
+        used = costs(exercise, function, count)
+    except _Uncountable as reason:
+        return str(reason)
+    allowed = known_costs(exercise, exercise.oracle, count)
+    for arguments, mine, enough in zip(exercise.at or exercise.cases, used, allowed, strict=True):
+        amounts = [si(amount, exercise.unit or "B") for amount in (mine, enough)]
+        if not callable(exercise.cost) and mine < enough / 10:
+            return f"only {amounts[0]} were seen of the {amounts[1]} that it takes. Where is the rest computed?"
+        if mine > exercise.room * enough:
+            return f"{written(exercise, arguments)} takes {amounts[0]} where {amounts[1]} would do. {advise(used)}"
+    return None
+
+
+def costs(exercise: Exercise, function: Callable[..., Any], count: Any) -> list[float]:
+    """What that exercise asks for, of each call that is scored. Raises an exception that says why it is unknown."""
+    return [_cost(exercise, function, copy.deepcopy(case), count) for case in exercise.at or exercise.cases]
+
+
+known_costs = cache(costs)  # those of the oracle and of the wrong formulas, which do not change
+
+
+def _cost(exercise: Exercise, function: Callable[..., Any], arguments: tuple[Any, ...], count: Any) -> float:
     if callable(exercise.cost):
         return exercise.cost(function, arguments)
     why, leaving = "what it costs cannot be counted", _Leaving()
@@ -44,16 +70,16 @@ def cost(
             return function(*args)
 
     if hasattr(function, "_torchdynamo_orig_callable"):
-        raise Uncountable(f"{why}: it is compiled. Pass the function itself.")
+        raise _Uncountable(f"{why}: it is compiled. Pass the function itself.")
     try:
         found = count(watched, *arguments)
     except Exception as error:
         if not leaving.name:
-            raise Uncountable(f"{why}: it raised {described(error)}.") from None
+            raise _Uncountable(f"{why}: it raised {described(error)}.") from None
     if leaving.name:
-        raise Uncountable(f"{why}, since it leaves PyTorch ({leaving.name}). Stay with tensors.")
+        raise _Uncountable(f"{why}, since it leaves PyTorch ({leaving.name}). Stay with tensors.")
     if found.uncounted:
-        raise Uncountable(f"{why}: there is no rule for {', '.join(found.uncounted)}. Use other operations.")
+        raise _Uncountable(f"{why}: there is no rule for {', '.join(found.uncounted)}. Use other operations.")
     return getattr(found, exercise.cost)
 
 

@@ -153,8 +153,6 @@ function("distances",
     _distances, [
     (lambda a, b: ((a[:, None] - b[None]) ** 2).sum(-1),
      "It still makes every difference, n × m × d numbers, and stores them: expand the square first."),
-    (lambda a, b: torch.stack([((row - b) ** 2).sum(-1) for row in a]),
-     "One row at a time is a smaller tensor, and moves as many bytes in all: use a matmul."),
     (lambda a, b: _distances(a, b, -1), "The middle term is −2·a·b: you left out the 2."),
     (lambda a, b: _distances(a, b, 2), "The middle term is −2·a·b: yours has a plus."),
     (lambda a, b: _distances(a, b).clamp(min=0).sqrt(),

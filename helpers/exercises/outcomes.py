@@ -188,3 +188,17 @@ def short(thing: Any, render: Callable[[Any], str] = repr, most: int = 80) -> st
     except Exception:
         text = f"an object of type {type(thing).__name__}"
     return text if len(text) <= most else f"{text[: most // 2 - 3]} ... {text[2 - most // 2 :]}"
+
+
+def written(exercise: Exercise, arguments: tuple[Any, ...]) -> str:
+    """A call as one would type it."""
+    return f"{exercise.name}({', '.join(map(_argument, arguments))})"
+
+
+def _argument(thing: Any) -> str:
+    """An argument of a call, shorter for tensors: a call may have several."""
+    if isinstance(thing, torch.Tensor) and (thing.numel() > 6 or thing.is_meta):
+        return f"a {tuple(thing.shape)} {str(thing.dtype).removeprefix('torch.')} tensor"
+    if isinstance(thing, torch.Tensor):
+        return f"tensor({thing.tolist()})"
+    return number(thing) if isinstance(thing, float) else short(thing)

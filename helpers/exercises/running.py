@@ -92,3 +92,15 @@ def _line(error: BaseException, function: Any) -> str:
             lines.append(linecache.getline(home, trace.tb_lineno).strip())
         trace = trace.tb_next
     return f" in the line `{short(lines[-1], str)}`" if lines and lines[-1] else ""
+
+
+def item(answer: Any, place: int) -> Any:
+    """That part of an answer: of a tuple, or of what a function returns."""
+    if not callable(answer):
+        return answer[place] if isinstance(answer, tuple | list) and place < len(answer) else answer
+
+    def part(*arguments: Any) -> Any:
+        results = answer(*arguments)
+        return results[place] if isinstance(results, tuple | list) else results
+
+    return part

@@ -14,7 +14,7 @@ from typing import Any
 
 from helpers import selfcheck
 from helpers.exercises import EXERCISES
-from tests.tools.course import NOTEBOOKS, Task, exercises, read
+from tests.tools.course import Task, chosen, exercises, read
 
 _OPERATORS: dict[type[ast.AST], tuple[type[ast.AST], ...]] = {
     ast.Add: (ast.Sub,), ast.Sub: (ast.Add,), ast.Mult: (ast.Div, ast.Add), ast.Div: (ast.Mult, ast.FloorDiv),
@@ -172,36 +172,31 @@ def status(source: str, found: dict[str, Any]) -> str:
     return said[-1].status
 
 
-def accepted(path: Path) -> Iterator[tuple[str, str, bool]]:
-    """For every slip of that notebook: the exercise, the changed line, and whether the check takes it for right.
+def findings(path: Path) -> tuple[int, list[str]]:
+    """How many slips a notebook has, and what is to be mended: slips that are accepted, and lists that are out of date.
 
     Exercises that only choose among words are left out: there every other word is wrong.
     """
+    total, wrong = 0, []
     for task, found in names(path):
-        choices = [part.words for part in EXERCISES[task.name].parts.values()]
+        exercise = EXERCISES[task.name]
+        choices = [part.words for part in exercise.parts.values()]
+        passed = set()
         for source, line in () if choices and all(choices) else slips(task.solution):
-            yield task.name, line, status(source, found) == "correct"
+            total += 1
+            if status(source, found) == "correct":
+                passed.add(line)
+        wrong += [f"{task.name} accepts: {line}" for line in sorted(passed - set(exercise.same))]
+        wrong += [f"{task.name} lists what is refused or no slip: {line}" for line in set(exercise.same) - passed]
+    return total, wrong
 
 
 def main(numbers: list[str]) -> int:
-    """Print what is to be mended in those notebooks, or in all; the number of such slips."""
-    total = unlisted = 0
-    for path in NOTEBOOKS:
-        if numbers and path.name[:2] not in numbers:
-            continue
-        passed = set()
-        for name, line, right in accepted(path):
-            total += 1
-            passed |= {(name, line)} if right else set()
-            if right and line not in EXERCISES[name].same:
-                unlisted += 1
-                print(f"{path.name[:2]} {name}: accepted: {line}")
-        for task in exercises(read(path)):
-            for line in EXERCISES[task.name].same:
-                if (task.name, line) not in passed:
-                    print(f"{path.name[:2]} {task.name}: listed in same, but refused or no slip: {line}")
-    print(f"{total} slips, {unlisted} accepted and not listed")
-    return unlisted
+    """Print what is to be mended in those notebooks, or in all; the number of such lines."""
+    found = {path: findings(path) for path in chosen(numbers)}
+    for path, (total, wrong) in found.items():
+        print("\n".join([f"{path.stem}: {total} slips", *wrong]))
+    return sum(len(wrong) for _, wrong in found.values())
 
 
 if __name__ == "__main__":
