@@ -2,46 +2,25 @@
 
 `count(fn, *args)` runs `fn` once and looks at every op that PyTorch launches, forward and backward alike. What an op
 costs in FLOPs is in `helpers.flops`; here is what it moves, and the sum.
-
-An op moves each byte of its inputs once and each byte of its outputs once (`bytes_eager` adds that up over the ops). A
-view moves nothing, an op in place reads and writes; what is expanded or overlaps counts once; indexing reads no more
-than it returns. If everything were fused, only the inputs from outside and the results would move (`bytes_ideal`).
 """
 
 import gc
 import html
 import math
-import sys
 import weakref
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from numbers import Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch._C import DispatchKey
-from torch._C._dynamo import eval_frame
-from torch._ops import HigherOrderOperator
-from torch._subclasses.fake_tensor import FakeTensor
-from torch.utils._pytree import tree_leaves
 
+from helpers import flops as rules
 from helpers import units
-from helpers.flops import (
-    EMPTY,
-    GATHERS,
-    SCATTERS,
-    Number,
-    Op,
-    Rules,
-    Watch,
-    accumulates,
-    named_arguments,
-    without_modes,
-)
-from helpers.storage import marked, merged
+from helpers.flops import Number, Op, Rules
+from helpers.storage import distinct_offsets
 
 _SHOWN = 12  # ops in a printed table
 
@@ -58,9 +37,10 @@ class OpCost:
     bytes: int
     counted: bool = True
 
-    def __add__(self, other: "OpCost") -> "OpCost":
-        sums = {name: getattr(self, name) + getattr(other, name) for name in ("calls", "flops", "bytes")}
-        return replace(self, counted=self.counted and other.counted, **sums)
+
+def _total(rows: list[OpCost], **names: Any) -> OpCost:
+    sums = {name: sum(getattr(row, name) for row in rows) for name in ("calls", "flops", "bytes")}
+    return replace(rows[0], counted=all(row.counted for row in rows), **sums, **names)
 
 
 @dataclass(frozen=True, repr=False)
@@ -70,10 +50,8 @@ class Cost:
     flops: operations that a rule covers; where `uncounted` is not empty, the run takes at least these.
     bytes_eager: what the ops move one by one, each reading its inputs and writing its outputs.
     bytes_ideal: inputs from outside that are read, and outputs that remain, each once.
-    ops: a row per op, shapes and dtype, in the order of the first calls; views are not among them.
+    ops: a row per op, shapes and dtype, in the order of the first calls, without views and ops on nothing.
     uncounted: the ops that no rule covers, and how often they ran.
-
-    Costs add up with `+` and `sum`; the ideal bytes of a sum are those of separate runs.
     """
 
     flops: Number = 0
@@ -92,32 +70,19 @@ class Cost:
         """FLOP per byte as the ops run one by one: flops / bytes_eager. NaN if nothing moves."""
         return self.flops / self.bytes_eager if self.bytes_eager else math.nan
 
-    def __add__(self, other: object) -> "Cost":
-        if not isinstance(other, Cost):
-            return NotImplemented
-        return Cost(
-            self.flops + other.flops,
-            self.bytes_eager + other.bytes_eager,
-            self.bytes_ideal + other.bytes_ideal,
-            _merged(self.ops + other.ops, lambda row: (row.op, row.shapes, row.dtype)),
-            dict(Counter(self.uncounted) + Counter(other.uncounted)),
-        )
-
-    def __radd__(self, other: object) -> "Cost":
-        return self if other == 0 else NotImplemented  # sum() starts from 0
-
     def _table(self) -> units.Table:
-        by_op = sorted(_merged(self.ops, lambda row: row.op), key=lambda row: (-row.flops, -row.bytes, row.op))
-        shown = by_op if len(by_op) <= _SHOWN + 1 else by_op[:_SHOWN]
-        if rest := by_op[len(shown) :]:
-            shown.append(replace(sum(rest[1:], rest[0]), op=f"{len(rest)} more"))
-        if len(by_op) > 1:
-            shown.append(replace(sum(by_op[1:], by_op[0]), op="total"))
-        lines = [
+        by_op = [_total([row for row in self.ops if row.op == op]) for op in {row.op for row in self.ops}]
+        rows = sorted(by_op, key=lambda row: (-row.flops, -row.bytes, row.op))
+        shown = rows[: _SHOWN + (len(rows) == _SHOWN + 1)]
+        if rest := rows[len(shown) :]:
+            shown.append(_total(rest, op=f"{len(rest)} more"))
+        if len(rows) > 1:
+            shown.append(_total(rows, op="total"))
+        cells = [
             (row.op, row.calls, ("" if row.counted else "≥ ") + units.si(row.flops, "FLOP"), units.si(row.bytes, "B"))
             for row in shown
         ]
-        return units.table(["op", "calls", "FLOPs", "bytes"], lines)
+        return units.table(["op", "calls", "FLOPs", "bytes"], cells)
 
     def _sentences(self) -> list[str]:
         names = [f"{op} × {times}" for op, times in self.uncounted.items()]
@@ -137,18 +102,29 @@ class Cost:
         return f"{table}<p>{'<br>'.join(map(html.escape, self._sentences()))}</p>"
 
 
-def _merged(rows: Iterable[OpCost], key: Callable[[OpCost], Any]) -> tuple[OpCost, ...]:
-    merged: dict[Any, OpCost] = {}
-    for row in rows:
-        merged[key(row)] = merged[key(row)] + row if key(row) in merged else row
-    return tuple(merged.values())
+# ---- Which bytes an op touches.
+
+Place = tuple[tuple[int, ...], tuple[int, ...], int, int]  # shape, stride, itemsize, offset in elements
 
 
-# A region is where the elements of a tensor lie in its storage, in bytes: a start, and (step, size) pairs, the first
-# with step 1. An address is the start plus some of each step.
-Region = tuple[int, tuple[tuple[int, int], ...]]
-Place = tuple[tuple[int, ...], tuple[int, ...], int, int]  # shape, stride, itemsize, offset
-_SPAN = 1 << 24  # units that the exact union of irregular regions may span
+class Access(NamedTuple):
+    """What an op does to a tensor: `kind` is read, write, update (both), make (a new output) or pass.
+
+    nbytes: how much of the tensor where that is less than all of it, at places that an index decides.
+    """
+
+    tensor: Tensor
+    nbytes: int | None
+    kind: str
+
+
+READS, WRITES = ("read", "update"), ("write", "update", "make")
+
+
+def _tensors(value: Any) -> list[Tensor]:
+    if isinstance(value, list | tuple):
+        return [tensor for each in value for tensor in _tensors(each)]
+    return [value] if isinstance(value, Tensor) else []
 
 
 def _place(tensor: Tensor) -> Place:
@@ -156,74 +132,83 @@ def _place(tensor: Tensor) -> Place:
 
 
 @lru_cache(maxsize=4096)
-def _region(shape: tuple[int, ...], stride: tuple[int, ...], itemsize: int, offset: int) -> Region:
-    steps = sorted((step * itemsize, size) for size, step in zip(shape, stride, strict=True) if size > 1 and step)
-    return offset * itemsize, tuple(merged([(1, itemsize), *steps]))
+def _distinct_bytes(places: frozenset[Place]) -> int:
+    """How many different bytes these views of one storage touch together; an upper bound if they interlock."""
+    places = [place for place in places if 0 not in place[0]]
+    whole = [place for place in places if not any(_inside(place, other) for other in places if place != other)]
+    sizes = [itemsize * distinct_offsets(shape, stride) for shape, stride, itemsize, _ in whole]
+    ends = [
+        itemsize * (offset + 1 + sum((n - 1) * step for n, step in zip(shape, stride, strict=True)))
+        for shape, stride, itemsize, offset in whole
+    ]
+    start = min((offset * itemsize for _, _, itemsize, offset in whole), default=0)
+    return min(sum(sizes), max(ends, default=0) - start)
 
 
-@lru_cache(maxsize=4096)
-def _distinct(regions: frozenset[Region]) -> int:
-    """How many different bytes the regions of one storage cover together."""
-    if not regions:
-        return 0
-    ends = [(start, start + 1 + sum((size - 1) * step for step, size in steps)) for start, steps in regions]
-    sizes = [math.prod(size for _, size in steps) for _, steps in regions]
-    ((_, steps), *others) = regions
-    if not others and _separate(steps):
-        return sizes[0]
-    low, high = min(ends)[0], max(end for _, end in ends)
-    numbers = [number for start, ((_, run), *rest) in regions for number in (start - low, run, *(s for s, _ in rest))]
-    unit = math.gcd(*numbers)
-    if (high - low) // unit > _SPAN:  # an upper bound
-        return min(high - low, sum(sizes))
-    covered = 0
-    for start, ((_, run), *rest) in regions:
-        covered |= marked([(unit, run // unit), *rest], unit) << (start - low) // unit
-    return covered.bit_count() * unit
+def _inside(place: Place, other: Place) -> bool:
+    """Whether one view is a corner of another, as the filled part of a cache is of the cache."""
+    smaller = len(place[0]) == len(other[0]) and all(n <= m for n, m in zip(place[0], other[0], strict=True))
+    return smaller and place[1:] == other[1:]
 
 
-def _separate(steps: Iterable[tuple[int, int]]) -> bool:
-    """Whether each step goes beyond the reach of all finer ones, so that no address comes up twice."""
-    reach = 0
-    for step, size in steps:
-        if step <= reach:
-            return False
-        reach += (size - 1) * step
-    return True
+def _moved(accesses: Iterable[Access]) -> int:
+    """Distinct bytes of several tensors, some of which may be views of one storage."""
+    places, indexed = defaultdict(set), 0
+    for tensor, nbytes, _ in accesses:
+        if nbytes is None:
+            places[tensor.untyped_storage()].add(_place(tensor))
+        else:
+            indexed += nbytes
+    return indexed + sum(_distinct_bytes(frozenset(views)) for views in places.values())
 
 
-def _bytes(places: Iterable[Place]) -> int:
-    return _distinct(frozenset(_region(*place) for place in places if 0 not in place[0]))
+def accesses(op: Op, args: tuple, kwargs: dict, out: Any) -> list[Access]:
+    """What an op does to each tensor among its arguments and its results."""
+    named = op.named(args, kwargs)
+    arguments = [(name, tensor) for name, value in named.items() for tensor in _tensors(value)]
+    given = {tensor.untyped_storage() for _, tensor in arguments}
+    made = [Access(t, None, "pass" if t.untyped_storage() in given else "make") for t in _tensors(out)]
+    if op.name in rules.EMPTY:
+        return [access._replace(nbytes=0) for access in made]
+    if not op.writes and any(access.kind == "pass" for access in made):
+        return []  # a view
+    part = _moved(made) if op.name in rules.GATHERS else _scattered(op, named)
+    unread = op.outs if rules.accumulates(named) else op.unread
+    used = []
+    for name, tensor in arguments:
+        kinds = ("pass", "write") if name in unread else ("read", "update")
+        access = Access(tensor, None, kinds[name in op.writes])
+        indexed = part is not None and name in ("self", "weight") and part < _moved([access])
+        used.append(access._replace(nbytes=part) if indexed else access)
+    return used + made
 
 
-class _Storage:
-    """What the run did to one storage: which places it read and wrote, and how much at places that it cannot know."""
-
-    __slots__ = ("nbytes", "produced", "read_some", "reads", "ref", "writes", "wrote_some")
-
-    def __init__(self, storage: torch.UntypedStorage, produced: bool) -> None:
-        # PyTorch keeps the Python object of a storage for as long as the storage lives, so a weak reference tells
-        # whether it is gone, and whether an id belongs to it or to a later storage at the same address.
-        self.ref, self.produced, self.nbytes = weakref.ref(storage), produced, storage.nbytes()
-        self.reads: set[Place] = set()  # of what comes from outside: nothing is noted of what the run produced
-        self.writes: set[Place] = set()
-        self.read_some = self.wrote_some = 0
-
-    def ideal(self) -> int:
-        read = min(_bytes(self.reads) + self.read_some, self.nbytes)
-        remains = 0 if self.ref() is None else min(_bytes(self.writes) + self.wrote_some, self.nbytes)
-        return read + remains
+def _scattered(op: Op, named: dict[str, Any]) -> int | None:
+    """Bytes of `self` that an indexed write in place touches at most; None where it is not one, or is not known."""
+    if op.name not in rules.SCATTERS or not op.writes or op.outs:
+        return None
+    try:  # what an index reaches, it would also read
+        index = tuple(slice(None) if i is None else rules.to_meta(i) for i in named.get("indices", ()))
+        values = rules.to_meta(named["self"])[index] if index else named[rules.SCATTERS[op.name]]
+    except (KeyError, NotImplementedError, RuntimeError):  # a mask: how many it chooses is not known
+        return None
+    return values.numel() * named["self"].itemsize
 
 
-@dataclass(eq=False)
-class _Call:
-    """What one call costs; calls of the same op on tensors that look the same share it."""
+# ---- The run.
 
-    row: OpCost
-    reads: list[tuple[int, int | None]] = field(default_factory=list)  # which tensor; bytes, if not all of it
-    writes: list[tuple[int, int | None]] = field(default_factory=list)
-    creates: list[int] = field(default_factory=list)  # without writing: empty
-    calls: int = 0
+
+class _Traffic:
+    """What a run did to one storage: which places it read and wrote, and how many bytes at places it cannot know."""
+
+    def __init__(self, nbytes: int, made: bool) -> None:
+        self.nbytes, self.made = nbytes, made  # made by an op of the run, or from outside
+        self.places: dict[str, set[Place]] = {"read": set(), "written": set()}
+        self.indexed = {"read": 0, "written": 0}
+
+    def total(self, how: str) -> int:
+        """Distinct bytes read or written."""
+        return min(_distinct_bytes(frozenset(self.places[how])) + self.indexed[how], self.nbytes)
 
 
 # Of other floats only the type goes into the key of a call: they do not change the count, and a learning rate that
@@ -231,199 +216,75 @@ class _Call:
 _SPECIAL = frozenset((0.0, 1.0, 2.0, -2.0, math.inf, -math.inf))
 
 
-def _flatten(values: Iterable[Any], tensors: list[Tensor], key: list) -> None:
-    for value in values:
-        if isinstance(value, Tensor):
-            tensors.append(value)
-            key += (value.shape, value.stride() if value.layout is torch.strided else value.layout, value.dtype)
-        elif isinstance(value, list | tuple):
-            key.append(len(value))
-            _flatten(value, tensors, key)
-        elif type(value) is float and value not in _SPECIAL:
-            key.append(float)
-        else:
-            key.append(value)
+def _key(value: Any) -> Hashable:
+    if isinstance(value, Tensor):
+        return value.shape, value.stride(), value.dtype
+    if isinstance(value, list | tuple):
+        return tuple(map(_key, value))
+    return float if type(value) is float and value not in _SPECIAL else value
 
 
-def _unfolds(kind: type) -> bool:
-    return kind.__torch_dispatch__ is not torch._C._disabled_torch_dispatch_impl and not issubclass(kind, FakeTensor)
-
-
-class _Run(Watch):
-    """Watches every op, and keeps what it costs and which storages it touches; never a tensor."""
-
-    supports_higher_order_operators = True
+class _Run:
+    """Keeps what each op costs and which storages it touches; never a tensor."""
 
     def __init__(self, rules: Rules) -> None:
-        super().__init__()
         self.rules = rules
-        self.memo: dict[tuple, _Call] = {}
-        self.storages: dict[int, _Storage] = {}
-        self.closed: list[_Storage] = []
-        self.limit = 1024
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
-        if isinstance(func, HigherOrderOperator):
-            return self.higher_order(func, args, kwargs or {})
-        if types and any(map(_unfolds, types)):
-            return NotImplemented  # a tensor subclass unfolds itself into ops that come here again
-        return super().__torch_dispatch__(func, types, args, kwargs)
-
-    def higher_order(self, func: HigherOrderOperator, args: tuple, kwargs: dict) -> Any:
-        if func is torch.ops.higher_order.cond:  # its eager form refuses to run under any mode
-            pred, if_true, if_false, operands = args
-            with self:
-                return (if_true if pred else if_false)(*operands)
-        if DispatchKey.CompositeExplicitAutograd in func.py_kernels:  # the eager form, made of plain ops
-            with self:
-                return func.py_kernels[DispatchKey.CompositeExplicitAutograd](*args, **kwargs)
-        self.unknown((func,), func._name)
-        return func(*args, **kwargs)
-
-    def unknown(self, key: tuple, name: str) -> None:
-        self.memo.setdefault(key, _Call(OpCost(name, (), "", 1, 0, 0, False))).calls += 1
+        self.flops: dict[Hashable, Number | None] = {}  # of calls that look the same
+        self.rows: dict[tuple, list[Number]] = defaultdict(lambda: [0, 0, 0])  # calls, FLOPs and bytes
+        self.alive: weakref.WeakKeyDictionary[torch.UntypedStorage, _Traffic] = weakref.WeakKeyDictionary()
+        self.outside: list[_Traffic] = []  # of what no op made here, alive or not
 
     def see(self, op: Op, args: tuple, kwargs: dict, out: Any) -> None:
+        """Account for an op that has just run."""
+        inputs = _tensors((args, tuple(kwargs.values())))
+        tensors = _tensors(out) + inputs
+        if not op.plain or any(tensor.layout is not torch.strided for tensor in tensors) or not tensors:
+            # torch.cond and its like; sparse tensors and their like, which have no single storage
+            if not op.view and op.name not in rules.EMPTY:
+                self.rows[op.label, (), "", False][0] += 1
+            return
         if op.view:
-            return None
-        tensors: list[Tensor] = []
-        key: list = [op]
-        _flatten(args, tensors, key)
-        if kwargs:
-            key += kwargs
-            _flatten(kwargs.values(), tensors, key)
-        inputs = len(tensors)
-        _flatten((out,), tensors, key)
-        try:
-            storages = [tensor.untyped_storage() for tensor in tensors]
-        except (NotImplementedError, RuntimeError):  # sparse and the like: no strides, no single storage
-            return self.unknown((op,), op.label) if op.name not in EMPTY else None
-        ids = [id(storage) for storage in storages]
-        if len(set(ids)) < len(ids):
-            key += [(ids.index(i), tensor.storage_offset()) for i, tensor in zip(ids, tensors, strict=True)]
-        call = self.memo.get(key := tuple(key))
-        if call is None:
-            call = self.memo[key] = self.first(op, args, kwargs, out, tensors, inputs, ids)
-        call.calls += 1
+            return
+        with rules.without_modes():
+            touched = accesses(op, args, kwargs, out)
+            moved = sum(_moved(a for a in touched if a.kind in kinds) for kinds in (READS, WRITES))
+            for access in touched:
+                self.record(access)
+            if not moved:  # a view, or nothing to do
+                return
+            key = (op, _key(args), *kwargs, _key(tuple(kwargs.values())), _key(out))
+            if key not in self.flops:
+                self.flops[key] = self.rules.flops(op, args, kwargs, out)
+        flops, dtype = self.flops[key], str(tensors[0].dtype).removeprefix("torch.")
+        row = self.rows[op.label, tuple(tuple(t.shape) for t in inputs), dtype, flops is not None]
+        row[:] = row[0] + 1, row[1] + (flops or 0), row[2] + moved
 
-        for i, some in call.reads:
-            storage = self.find(ids[i], storages[i], False)
-            if not storage.produced:
-                place = _place(tensors[i])
-                if place not in storage.writes:
-                    if some is None:
-                        storage.reads.add(place)
-                    else:
-                        storage.read_some += some
-        for i, some in call.writes:
-            storage = self.find(ids[i], storages[i], i >= inputs)
-            if some is None:
-                storage.writes.add(_place(tensors[i]))
-            else:
-                storage.wrote_some += some
-        for i in call.creates:
-            self.find(ids[i], storages[i], True)
-
-    def find(self, key: int, storage: torch.UntypedStorage, produced: bool) -> _Storage:
-        """The record of a storage. One that was never seen is from outside, unless it is an output."""
-        known = self.storages.get(key)
-        if known is not None:
-            if known.ref() is storage:
-                return known
-            if not known.produced:  # it is gone and its id used again, but what was read from it still counts
-                self.closed.append(known)
-        elif len(self.storages) > self.limit:
-            self.storages = {k: s for k, s in self.storages.items() if not s.produced or s.ref() is not None}
-            self.limit = 2 * len(self.storages) + 1024
-        self.storages[key] = _Storage(storage, produced)
-        return self.storages[key]
-
-    def first(
-        self, op: Op, args: tuple, kwargs: dict, out: Any, tensors: list[Tensor], inputs: int, ids: list[int]
-    ) -> _Call:
-        """The cost of a call that was not seen before."""
-        named = named_arguments(op.func, args, kwargs)
-        roles = [name for name, value in named.items() for leaf in tree_leaves(value) if isinstance(leaf, Tensor)]
-        places = [_place(t) for t in tensors]
-        fresh = [i for i in range(inputs, len(tensors)) if ids[i] not in ids[:inputs]]
-        dtypes = [str(t.dtype).removeprefix("torch.") for t in (*tensors[inputs:], *tensors)]
-        row = OpCost(op.label, tuple(tuple(t.shape) for t in tensors[:inputs]), (dtypes or [""])[0], 1, 0, 0)
-        if op.name in EMPTY:
-            return _Call(row, creates=fresh)
-        if len(fresh) < len(tensors) - inputs and not op.writes:
-            return _Call(row)  # a view: its output is the memory of an input
-        with without_modes():
-            whole = [_bytes([place]) for place in places]
-            some = sum(whole[i] for i in fresh) if op.name in GATHERS else _scattered(op, named)
-            part = {i: some for i, name in enumerate(roles) if name in ("self", "weight") and (some or 0) < whole[i]}
-            unread = op.outs if accumulates(named) else op.unread
-            reads = [(i, part.get(i)) for i, name in enumerate(roles) if name not in unread]
-            writes = [(i, part.get(i)) for i, name in enumerate(roles) if name in op.writes]
-            writes += [(i, None) for i in fresh]
-            nbytes = _moved(reads, places, ids) + _moved(writes, places, ids)
-            flops, known = self.rules.flops(op.func, args, kwargs, out)
-        return _Call(replace(row, flops=flops, bytes=nbytes, counted=known), reads, writes)
+    def record(self, access: Access) -> None:
+        """Keep what the op did to a tensor: with its storage, which is from outside unless an op made it here."""
+        tensor, nbytes, kind = access
+        if kind == "pass":
+            return
+        storage = tensor.untyped_storage()
+        traffic = self.alive.get(storage)
+        if traffic is None:
+            traffic = self.alive[storage] = _Traffic(storage.nbytes(), kind == "make")
+            if not traffic.made:
+                self.outside.append(traffic)
+        for how, kinds in (("read", READS), ("written", WRITES)):
+            if kind in kinds and nbytes is not None:
+                traffic.indexed[how] += nbytes
+            elif kind in kinds and (how == "written" or _place(tensor) not in traffic.places["written"]):
+                traffic.places[how].add(_place(tensor))
 
     def cost(self) -> Cost:
         """The sum over all calls. What remains is what is alive now."""
-        calls = list(self.memo.values())
-        rows = [
-            replace(c.row, calls=c.calls, flops=c.calls * c.row.flops, bytes=c.calls * c.row.bytes)
-            for c in calls
-            if c.reads or c.writes or not c.row.counted
-        ]
+        ideal = sum(traffic.total("read") for traffic in self.outside)
+        ideal += sum(traffic.total("written") for traffic in self.alive.values())
+        ops = tuple(OpCost(*name, *sums, counted) for (*name, counted), sums in self.rows.items())
         uncounted: Counter[str] = Counter()
-        for row in rows:
-            uncounted[row.op] += 0 if row.counted else row.calls
-        ideal = sum(storage.ideal() for storage in (*self.closed, *self.storages.values()))
-        return Cost(
-            sum(row.flops for row in rows),
-            sum(row.bytes for row in rows),
-            ideal,
-            _merged(rows, lambda row: (row.op, row.shapes, row.dtype, row.counted)),
-            dict(+uncounted),
-        )
-
-
-# torch.cond and its like call the compiler even in eager mode: it is to leave the count alone, and all that runs in it.
-if hasattr(eval_frame, "set_code_exec_strategy"):  # torch 2.6 has no such thing; there torch.cond refuses to be counted
-    _SKIP = eval_frame._FrameExecStrategy(eval_frame._FrameAction.SKIP, eval_frame._FrameAction.SKIP)
-    eval_frame.set_code_exec_strategy(_Run.__torch_dispatch__.__code__, _SKIP)
-
-
-def _scattered(op: Op, named: dict[str, Any]) -> int | None:
-    """Bytes of `self` that an indexed write in place touches at most; None where it is not one, or is not known."""
-    values = named.get(SCATTERS.get(op.name, ""))
-    if not op.writes or op.outs or not isinstance(values, Tensor):
-        return None
-    if op.name == "index_put":
-        indices = [i for i in named["indices"] if i is not None]
-        if any(i.dtype in (torch.bool, torch.uint8) for i in indices):
-            return None
-        self = named["self"]
-        rest = [n for n, i in zip(self.shape, [*named["indices"], *[None] * self.dim()], strict=False) if i is None]
-        return math.prod(torch.broadcast_shapes(*(i.shape for i in indices))) * math.prod(rest) * self.itemsize
-    return values.numel() * values.itemsize
-
-
-def _moved(moved: list[tuple[int, int | None]], places: list[Place], ids: list[int]) -> int:
-    """Distinct bytes of several tensors, some of which may share a storage."""
-    whole: dict[int, list[Place]] = {}
-    for i, some in moved:
-        if some is None:
-            whole.setdefault(ids[i], []).append(places[i])
-    return sum(map(_bytes, whole.values())) + sum(some for _, some in moved if some is not None)
-
-
-def _rules(exact: bool, prices: Mapping[str, Number] | None) -> Rules:
-    for name, price in (prices or {}).items():
-        if not hasattr(torch.ops.aten, name):
-            raise ValueError(
-                f"prices names {name!r}, which is no op of torch.ops.aten; write it as in 'tanh' or 'gelu'"
-            )
-        if isinstance(price, bool) or not isinstance(price, Real) or not 0 <= price < math.inf:
-            raise ValueError(f"the price of {name!r} is a number of FLOPs per element, got {price!r}")
-    return Rules(exact, dict(prices or {}))
+        for row in ops:
+            uncounted.update({} if row.counted else {row.op: row.calls})
+        return Cost(sum(row.flops for row in ops), sum(row.bytes for row in ops), ideal, ops, dict(uncounted))
 
 
 def count(
@@ -450,36 +311,39 @@ def count(
     its result may be anything. Tensors may be on the CPU, on CUDA or on meta, where nothing is allocated. What `fn`
     raises comes through. `exact` and `prices` are for the count; wrap an `fn` that has arguments of that name.
 
-    A price is per output element, of a reduction per number that is combined. What a graph for a later backward pass
-    saves is among the outputs that remain; count inference under `torch.no_grad()`. Tensors made from Python or NumPy
-    data inside `fn` are inputs from outside. The conventions for FLOPs are those of `helpers.flops`. While any dispatch
-    mode is active, PyTorch computes svdvals and eigvalsh in another way: there results differ in the last bit.
+    The conventions:
+
+    - A product of m × k by k × n is 2mnk FLOPs; `exact=True` takes off the mn additions that it does not need.
+    - An elementary function (+, exp, tanh, erf) is 1 FLOP per output element, or its price; to reduce n numbers to one
+      is n − 1. So a GELU is 5 FLOPs per element, and 9 where tanh approximates it.
+    - A fused op is one op: it has the FLOPs of its parts, and moves only its own inputs and outputs.
+    - A causal mask is not subtracted: attention costs the same with it and without it.
+    - Padding counts like data. Copies, conversions, choosing, indexing and random numbers are 0 FLOPs.
+    - An op moves each byte of its inputs and of its outputs once, a view nothing, one in place reads and writes; what
+      is expanded or overlaps counts once, and indexing reads no more than it returns. `bytes_ideal` are the inputs from
+      outside (NumPy data too) and what remains, with what a graph keeps for its backward pass: see `torch.no_grad()`.
+    - What does not pass PyTorch's dispatcher (NumPy, a kernel in Triton) is not seen. torch.cond, while_loop and their
+      like are named in `uncounted`, and what they run is not seen either.
+
+    While any dispatch mode is active, PyTorch computes svdvals and eigvalsh in another way: the last bit may differ.
 
     Raises TypeError if `fn` cannot be called, ValueError for a price of an op that does not exist or is no number.
     """
     if not callable(fn):
         raise TypeError(
-            f"count takes a function and its arguments, as in count(torch.matmul, a, b); got a {type(fn).__name__}"
+            f"count takes a function and its arguments, as in count(torch.mm, a, b); got {type(fn).__name__}"
         )
-    run = _Run(_rules(exact, prices))
-    gc.collect(1)  # so that all that dies in `fn` is young, and collecting it afterwards cheap
-    before = gc.get_stats()
-    with run:
-        result = fn(*args, **kwargs)
-    _drop_cycles(run, result, before)
-    cost = run.cost()
-    del result
-    return cost
-
-
-def _drop_cycles(run: _Run, result: Any, before: list[dict]) -> None:
-    """Free what only cyclic garbage still holds: it does not remain, and when it would go is up to chance."""
-    kept = {id(leaf.untyped_storage()) for leaf in tree_leaves(result) if isinstance(leaf, Tensor) and _strided(leaf)}
-    if all(not s.produced or s.ref() is None or key in kept for key, s in run.storages.items()):
-        return
-    grown_old = any(gc.get_stats()[i]["collections"] != before[i]["collections"] for i in (1, 2))
-    gc.collect(2 if grown_old or sys.version_info >= (3, 14) else 1)  # 3.14 collects in increments
-
-
-def _strided(tensor: Tensor) -> bool:
-    return tensor.layout is torch.strided
+    for name, price in (prices or {}).items():
+        if not hasattr(torch.ops.aten, name) or not isinstance(price, int | float) or not 0 <= price < math.inf:
+            raise ValueError(
+                f"prices are FLOPs per element for ops of torch.ops.aten, as 'tanh': 12; got {name!r}: {price!r}"
+            )
+    run = _Run(Rules(exact, prices or {}))
+    gc.freeze()  # what was there before is not searched when ...
+    try:
+        with rules.Watch(run.see):
+            result = fn(*args, **kwargs)  # noqa: F841 (alive until all is counted)
+        gc.collect()  # ... what only cyclic garbage holds is freed; whether it would be gone by now is chance
+        return run.cost()
+    finally:
+        gc.unfreeze()
