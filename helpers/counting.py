@@ -190,9 +190,9 @@ def _scattered(op: Op, named: dict[str, Any]) -> int | None:
     try:  # what an index reaches, it would also read
         index = tuple(slice(None) if i is None else rules.to_meta(i) for i in named.get("indices", ()))
         values = rules.to_meta(named["self"])[index] if index else named[rules.SCATTERS[op.name]]
-    except (KeyError, NotImplementedError, RuntimeError):  # a mask: how many it chooses is not known
+        return values.numel() * named["self"].itemsize
+    except (KeyError, NotImplementedError, RuntimeError):  # one number for all, or a mask that chooses
         return None
-    return values.numel() * named["self"].itemsize
 
 
 # ---- The run.
@@ -322,22 +322,16 @@ def count(
     - An op moves each byte of its inputs and of its outputs once, a view nothing, one in place reads and writes; what
       is expanded or overlaps counts once, and indexing reads no more than it returns. `bytes_ideal` are the inputs from
       outside (NumPy data too) and what remains, with what a graph keeps for its backward pass: see `torch.no_grad()`.
-    - What does not pass PyTorch's dispatcher (NumPy, a kernel in Triton) is not seen. torch.cond, while_loop and their
-      like are named in `uncounted`, and what they run is not seen either.
-
-    While any dispatch mode is active, PyTorch computes svdvals and eigvalsh in another way: the last bit may differ.
+    - What does not pass PyTorch's dispatcher (NumPy, a kernel in Triton) is not seen, nor what torch.cond and its like
+      run: that is named in `uncounted`. PyTorch may compute svdvals and eigvalsh to another last bit when watched.
 
     Raises TypeError if `fn` cannot be called, ValueError for a price of an op that does not exist or is no number.
     """
     if not callable(fn):
-        raise TypeError(
-            f"count takes a function and its arguments, as in count(torch.mm, a, b); got {type(fn).__name__}"
-        )
+        raise TypeError(f"count takes a function, as in count(torch.mm, a, b); got a {type(fn).__name__}")
     for name, price in (prices or {}).items():
         if not hasattr(torch.ops.aten, name) or not isinstance(price, int | float) or not 0 <= price < math.inf:
-            raise ValueError(
-                f"prices are FLOPs per element for ops of torch.ops.aten, as 'tanh': 12; got {name!r}: {price!r}"
-            )
+            raise ValueError(f"prices are FLOPs per element of aten ops, as in {{'tanh': 12}}; got {name!r}: {price!r}")
     run = _Run(Rules(exact, prices or {}))
     gc.freeze()  # what was there before is not searched when ...
     try:

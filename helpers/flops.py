@@ -116,25 +116,30 @@ ACCUMULATES = {
     **dict.fromkeys(("index_add", "index_reduce", "put"), "source"),
     **dict.fromkeys(("scatter_add", "scatter_reduce"), "src"),
     **dict.fromkeys(("index_put", "_index_put_impl", "_unsafe_index_put"), "values"),
-    **dict.fromkeys(_names("""
-        max_pool2d_with_indices_backward max_pool3d_with_indices_backward adaptive_max_pool2d_backward
-        adaptive_max_pool3d_backward reflection_pad1d_backward reflection_pad2d_backward reflection_pad3d_backward
-        upsample_nearest1d_backward upsample_nearest2d_backward upsample_nearest3d_backward
-    """), "grad_output"),
-    "scatter": "index",
-}  # fmt: skip
+    **{"scatter": "index", **{f"max_pool{d}d_with_indices_backward": "grad_output" for d in (2, 3)}},
+    **{f"{kind}_max_pool{d}d_backward": "grad_output" for kind in ("adaptive", "fractional") for d in (2, 3)},
+    **{f"{kind}_pad{d}d_backward": "grad_output" for kind in ("reflection", "replication") for d in (1, 2, 3)},
+    **{
+        f"{kind}{d}d_backward": "grad_output"
+        for kind in ("upsample_nearest", "_upsample_nearest_exact")
+        for d in (1, 2, 3)
+    },
+}
 # The argument that holds the left matrix; k is the length of its rows.
 MATMULS = {
     **dict.fromkeys(("mm", "bmm", "mv", "dot", "vdot", "_int_mm", "_scaled_mm"), "self"),
     **{"addmm": "mat1", "addmv": "mat", "baddbmm": "batch1", "addbmm": "batch1"},
 }
-# Free, although PyTorch has no decomposition or counts how it finds the places.
+# Free. Of what is not among these, nothing is believed to be free: see `Rules.decomposed`.
 MOVES = _names("""
-    copy _copy_from copy_to clone lift lift_fresh_copy _to_copy convert_element_type device_put conj_physical
-    _conj_physical cat rev roll tril triu tril_indices triu_indices im2col fill full_like scalar_tensor arange iota eye
-    where gather index masked_select masked_scatter as_strided_scatter select_scatter slice_scatter nonzero
-    nonzero_static rand rand_like randint randint_like randn_like randperm random normal uniform bernoulli cauchy
-    exponential geometric log_normal _local_scalar_dense item
+    copy _copy_from copy_to clone lift lift_fresh_copy _to_copy convert_element_type device_put conj_physical complex
+    _conj_physical cat stack rev flip rot90 roll tril triu tril_indices triu_indices im2col fill full full_like new_full
+    zero zeros zeros_like new_zeros ones ones_like new_ones scalar_tensor arange iota eye where masked_fill gather index
+    _unsafe_index index_select index_copy index_fill take embedding masked_select masked_scatter as_strided_scatter
+    select_scatter slice_scatter diagonal_scatter slice_backward select_backward diagonal_backward unfold_backward
+    repeat nonzero nonzero_static constant_pad_nd block_diag pixel_shuffle pixel_unshuffle channel_shuffle _chunk_cat
+    split_with_sizes_copy rand rand_like randint randint_like randn randn_like randperm random normal uniform bernoulli
+    cauchy exponential geometric log_normal _local_scalar_dense item
 """)
 # Nothing is read or written. (Views are known by their schema and by the storage that they share.)
 EMPTY = _names("""
@@ -200,7 +205,7 @@ for _kind in ("flash_attention", "efficient_attention", "cudnn_attention", "fuse
 
 def _numel(tree: Any) -> int:
     """Elements of the first tensor."""
-    return next(leaf.numel() for leaf in tree_leaves(tree) if isinstance(leaf, Tensor))
+    return next((leaf.numel() for leaf in tree_leaves(tree) if isinstance(leaf, Tensor)), 1)
 
 
 def _elementary(rules: "Rules", name: str, named: dict, out: Any) -> Number:
@@ -245,26 +250,14 @@ def _convolution(rules: "Rules", name: str, named: dict, out: Any) -> Number:
 
 
 def _windows(rules: "Rules", name: str, named: dict, out: Any) -> Number:
-    grad, d = named.get("grad_output"), 2 if "2d" in name else 3
-    target = tree_leaves(out)[0] if grad is None else grad
-    if "adaptive" in name:  # output i of n takes inputs from floor(iN / n) to ceil((i + 1)N / n)
-        pairs = zip(named["self"].shape[-d:], target.shape[-d:], strict=True)
-        reads = math.prod(sum(-(-(i + 1) * size // n) - i * size // n for i in range(n)) for size, n in pairs)
-        reads *= math.prod(target.shape[:-d])
-    else:
-        kernel = list(named["kernel_size"])
-        reads = target.numel() * math.prod(kernel * d if len(kernel) == 1 else kernel)
-    if "max" in name:
-        return reads - target.numel()
-    return reads + (0 if grad is None else grad.numel())  # an average: additions and one division
+    """A maximum of n numbers is n − 1 comparisons, an average n − 1 additions and a division."""
+    kernel, d = list(named["kernel_size"]), 2 if "2d" in name else 3
+    window = math.prod(kernel * d if len(kernel) == 1 else kernel)
+    return _numel(out) * (window - ("max" in name))
 
 
 _CONVOLUTIONS = ("convolution", "_convolution", "cudnn_convolution", "convolution_backward")
-_POOLS = _names("""
-    max_pool2d_with_indices max_pool3d_with_indices adaptive_max_pool2d adaptive_max_pool3d avg_pool2d avg_pool3d
-    avg_pool2d_backward avg_pool3d_backward _adaptive_avg_pool2d _adaptive_avg_pool3d _adaptive_avg_pool2d_backward
-    _adaptive_avg_pool3d_backward
-""")
+_POOLS = ("max_pool2d_with_indices", "max_pool3d_with_indices", "avg_pool2d", "avg_pool3d")
 RULES: dict[str, Callable[..., Number]] = {
     **dict.fromkeys(ELEMENTARY | REDUCTIONS | SCANS, _elementary),
     **dict.fromkeys(MOVES | EMPTY, lambda *_: 0),
@@ -327,6 +320,8 @@ class Rules:
                     way(*args, **kwargs)
             except Exception:  # it needs values, or PyTorch's decomposition does not take these arguments
                 parts = [None]
+            if not any(parts) and _numel(out) and op.name.removeprefix("_foreach_") not in MOVES:
+                parts = [None]  # it shows no arithmetic, but is not known to be free
             if None not in parts:
                 break
         self.open.discard(op)
