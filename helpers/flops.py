@@ -145,7 +145,7 @@ MOVES = _names("""
 EMPTY = _names("""
     empty empty_like empty_strided empty_permuted new_empty new_empty_strided resize resize_as set is_pinned
     _efficientzerotensor _linalg_check_errors is_same_size record_stream _assert_async _assert_scalar
-    _record_function_enter _record_function_enter_new _record_function_exit
+    _record_function_enter _record_function_enter_new _record_function_exit _unsafe_view _reshape_alias
 """)
 COMPLEX = {complex, torch.complex32, torch.complex64, torch.complex128}
 # In place, without reading what was there.

@@ -108,12 +108,9 @@ def main() -> None:
         "RSS growth",
         "FLOPs ratio",
     ]
-    rows = []
-    for layers in (12, 24, 48, 96):
-        cost, row = compare(layers, rounds=5)
-        rows.append(row)
+    costs, rows = zip(*(compare(layers, rounds=5) for layers in (12, 24, 48, 96)), strict=True)
     print(units.table(columns, rows))
-    print(f"\nGPT-3 175B, {CONTEXT} tokens, forward and backward:\n{cost}")
+    print(f"\nGPT-3 175B, {CONTEXT} tokens, forward and backward:\n{costs[-1]}")
 
 
 if __name__ == "__main__":
