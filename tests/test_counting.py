@@ -36,12 +36,6 @@ def by_op(cost: Cost) -> dict[str, float]:
     return found
 
 
-def their_flops(fn) -> int:
-    with FlopCounterMode(display=False) as mode:
-        fn()
-    return mode.get_total_flops()
-
-
 # ---- Products
 
 
@@ -151,14 +145,11 @@ def test_it_costs_the_same_in_place_and_into_a_tensor(name: str, each: int, more
     assert flops(getattr(torch.ops.aten, f"{name}_"), x, *rest) == each * 21
 
 
-@pytest.mark.parametrize("fn", [torch.sum, torch.amax, torch.max, torch.argmax, torch.prod, torch.all])
-def test_a_reduction_to_one_number_costs_one_less_than_the_numbers(fn) -> None:
-    assert flops(fn, randn(6, 7)) == 41
-
-
-def test_reductions_along_a_dimension() -> None:
+def test_a_reduction_costs_one_less_than_the_numbers_that_become_one() -> None:
     x = randn(6, 7)
-    assert flops(lambda: x.sum(1)) == 6 * 6
+    for reduction in (torch.sum, torch.amax, torch.max, torch.argmax, torch.prod, torch.all):
+        assert flops(reduction, x) == 41
+    assert flops(torch.sum, x, dim=1) == 6 * 6
     assert flops(lambda: x.max(0)) == 5 * 7
     assert flops(lambda: x.mean(1)) == 6 * 7  # a division per row
     assert flops(lambda: x.var(1)) == 6 * 4 * 7  # mean, subtract, square, mean
@@ -230,6 +221,10 @@ def test_arithmetic_with_complex_numbers_is_named(fn) -> None:
 
 def test_a_composite_of_which_a_part_has_no_rule_is_named() -> None:
     assert count(F.silu, torch.ones(2, dtype=torch.complex64)).uncounted == {"silu": 1}
+
+
+def test_a_composite_whose_parts_only_move_is_named_rather_than_free() -> None:
+    assert count(F.adaptive_max_pool2d, randn(1, 7, 7), 3).uncounted == {"adaptive_max_pool2d": 1}
 
 
 # ---- Composite functions, counted by hand from their definitions
@@ -341,7 +336,11 @@ def test_flop_counter_mode_agrees_on_the_products(device: str) -> None:
         out = model(x)
         out.backward(torch.ones_like(out))
 
-    assert flops(step) == their_flops(step)
+    ours = flops(step)
+    model.zero_grad()
+    with FlopCounterMode(display=False) as theirs:
+        step()
+    assert ours == theirs.get_total_flops()
 
 
 # ---- Bytes
@@ -356,7 +355,6 @@ def test_an_op_reads_its_inputs_and_writes_its_outputs_once() -> None:
     x, y = randn(8, 4), randn(8, 4)
     assert moved(torch.add, x, y) == (96, 96)
     assert moved(torch.add, x, x) == (64, 64)
-    assert moved(torch.matmul, x, y.T) == (128, 128)
     assert moved(lambda: x.sum()) == (33, 33)
     assert moved(F.softmax, x, -1) == (64, 64)  # one kernel, whatever its arithmetic
     assert moved(lambda: x.bool()) == (32 + 8, 32 + 8)
@@ -573,10 +571,6 @@ def test_the_result_may_be_anything(result: object) -> None:
     assert count(lambda: result) == Cost()
 
 
-def test_keyword_arguments_reach_the_function() -> None:
-    assert flops(torch.sum, randn(2, 3), dim=1) == 4
-
-
 def test_meta_allocates_nothing_and_counts_the_same() -> None:
     def run(device: str) -> Cost:
         model = nn.TransformerEncoderLayer(32, 4, 64, dropout=0.0, batch_first=True, device=device)
@@ -603,11 +597,6 @@ def test_cuda_counts_what_the_cpu_counts() -> None:
     assert (cpu.flops, cpu.bytes_ideal) == (cuda.flops, cuda.bytes_ideal)
 
 
-def test_ops_that_arrive_whole_in_inference_mode_are_unfolded() -> None:
-    with torch.inference_mode():
-        assert [row.op for row in count(F.linear, randn(4, 8), randn(3, 8)).ops] == ["mm"]
-
-
 def test_a_count_in_a_count_sees_its_own_and_disturbs_nothing() -> None:
     x, inner = randn(3, 3), []
     outer = count(lambda: (inner.append(count(F.softmax, x, -1)), x.exp())[1])
@@ -630,12 +619,9 @@ def test_tensor_subclasses_unfold_into_plain_ops() -> None:
     assert flops(lambda: x @ x) == 2 * 2 * 4**3
 
 
-def test_a_fake_tensor_run() -> None:
-    from torch._subclasses.fake_tensor import FakeTensorMode
-
-    with FakeTensorMode():
-        x = torch.randn(4, 4)
-        assert flops(lambda: (x @ x).softmax(-1)) == 128 + 4 * 18
+def test_a_fake_tensor_is_counted_as_it_is() -> None:
+    with torch._subclasses.FakeTensorMode():
+        assert flops(lambda: (torch.randn(4, 4) @ torch.randn(4, 4)).softmax(-1)) == 128 + 4 * 18
 
 
 @pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta")
