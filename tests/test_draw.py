@@ -36,7 +36,6 @@ GALLERY = {
     "number_line": lambda: draw.number_line(["float4_e2m1fn", "float8_e5m2"], 0, 6, "title"),
     "ranges": lambda: draw.ranges(mark=1e-8),
     "spacing": lambda: draw.spacing(["bfloat16", "float16"], 2**-28, 2**12, marks=[1e-8, 1000]),
-    "neighbourhood": lambda: draw.neighbourhood(1.0, "bfloat16"),
     "quantisers": lambda: draw.quantisers({"bfloat16": (16, 0.002), "MXFP4": (4.25, 0.1)}, "title"),
     "storage": lambda: draw.storage(MATRIX, "title", trace=(2, 1)),
     "storage of views": lambda: draw.storage({"x": MATRIX, "x[1]": MATRIX[1], "x.t()": MATRIX.t()}, "title"),
@@ -228,14 +227,6 @@ def test_spacing_marks_the_gap_at_a_number():
     assert {"1000", "0.5", "4"} <= set(texts(draw.spacing(["float16", "bfloat16"], 1, 2**12, marks=[1000])))
 
 
-@pytest.mark.parametrize("value", [0.0, 1.0, 65504.0])
-def test_a_neighbourhood_has_three_numbers(value):
-    near = formats.neighbours(value, "float16")
-    assert texts(draw.neighbourhood(value, "float16"))[:3] == [
-        f"{x:.9g}" for x in (near.below, near.nearest, near.above)
-    ]
-
-
 def test_quantisers_stand_at_their_bits_and_error():
     drawing = draw.quantisers({"int8": (8, 0.01), "MXFP4": (4.25, 0.1)}, "title")
     assert [[8, 0.01]] in lines_of(drawing).values() and [[4.25, 0.1]] in lines_of(drawing).values()
@@ -391,7 +382,7 @@ def test_disturbed_points_stand_aside_and_are_told():
         (lambda: draw.lines({"a": ([1], [])}, "t", "x", "y"), "a has 1 x and 0 y"),
         (lambda: draw.bars({"a": -1.0}, "t", "x"), "sizes of 0 or more"),
         (lambda: draw.dots({"a": 0.0}, "t", "x"), "only values above 0"),
-        (lambda: draw.two_times({"a": (0.0, 1.0)}, "t"), "only times above 0"),
+        (lambda: draw.two_times({"a": (0.0, 1.0)}, "t"), "only values above 0"),
         (lambda: draw.stacked_bars({"a": dict.fromkeys("pqrstuv", 1)}, "t", "x"), "at most 6 parts"),
         (lambda: draw.memory_over_time([1], "t"), "at least two events"),
         (lambda: draw.quantisers({"a": (8, 0)}, "t"), "both above 0"),

@@ -3,16 +3,14 @@
 What a function returns is a `Drawing`, whose words are made from what is drawn. Each line names a file of this folder:
 
 - drawing: Drawing, show (for your own matplotlib figure), figure, and the colours
-- formats: bits, layouts, ranges, spacing, number_line, neighbourhood, quantisers
+- formats: bits, layouts, ranges, spacing, number_line, quantisers
 - storage: storage, merging, walk, groups, images
 - charts: lines, bars, dots, stacked_bars, runs, two_times, predicted_and_measured, memory_over_time, memory_and_time
 - roofline: roofline, Point, intensity_curves, bandwidth_sweep
-- block: block, the block card
-- attention: attention_shapes, einsum_box
+- block: block (the block card), attention_shapes, einsum_box
 """
 
-from helpers.draw.attention import attention_shapes, einsum_box
-from helpers.draw.block import block
+from helpers.draw.block import attention_shapes, block, einsum_box
 from helpers.draw.charts import (
     bars,
     dots,
@@ -38,6 +36,6 @@ from helpers.draw.drawing import (
     figure,
     show,
 )
-from helpers.draw.formats import bits, layouts, neighbourhood, number_line, quantisers, ranges, spacing
+from helpers.draw.formats import bits, layouts, number_line, quantisers, ranges, spacing
 from helpers.draw.roofline import Point, bandwidth_sweep, intensity_curves, roofline
 from helpers.draw.storage import groups, images, merging, storage, walk

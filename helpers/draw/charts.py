@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -13,18 +13,22 @@ from helpers import units
 from helpers.draw.drawing import (
     BLACK,
     BLUE,
+    DASHES,
     GREY,
     INKS,
     LOOKS,
     PLATE,
     TINTS,
     VERMILLION,
+    FreePlaces,
     canvas,
     drawn,
+    figure,
+    legend,
     note,
     number,
-    page,
     past_ends,
+    rows,
 )  # fmt: skip
 
 
@@ -54,9 +58,11 @@ def lines(
         ax.xaxis.set_minor_locator(NullLocator())
         ax.xaxis.set_major_formatter(ScalarFormatter())
     past_ends(ax)
-    for text, at in (marks or {}).items():
-        ax.plot(*at, "o", color=BLACK, markerfacecolor="white", markersize=7, zorder=4, label=text)
-        note(ax, text, at, (7, -9), label="_mark", bbox=PLATE, weight="bold")
+    if marks:
+        free = FreePlaces(ax, marks.values())
+        for text, at in marks.items():
+            ax.plot(*at, "o", color=BLACK, markerfacecolor="white", markersize=7, zorder=4, label=text)
+            free.label(text, at, label="_mark", weight="bold")
     return fig
 
 
@@ -73,27 +79,16 @@ def bars(
         raise ValueError(f"bars have sizes of 0 or more, got {dict(sizes)}")
     fig, ax = canvas((1.15 if limit else 0.85) + 0.34 * len(sizes), title, xlabel)
     least = limit[1] if limit else math.inf
-    within = [size for size in sizes.values() if size <= 1.5 * least]
-    far = max([*within, *([1.2 * limit[1]] if limit else [])])
+    far = max([size for size in sizes.values() if size <= 1.5 * least] + ([1.2 * least] if limit else []))
     for row, (name, size) in enumerate(sizes.items()):
-        beyond, cut = size > least, size > far
-        look = {"color": TINTS[1], "edgecolor": VERMILLION} if beyond else {"color": TINTS[0], "edgecolor": BLUE}
+        look = {"color": TINTS[1], "edgecolor": VERMILLION} if size > least else {"color": TINTS[0], "edgecolor": BLUE}
         ax.barh(row, min(size, far * 1.12), height=0.68, label=f"_{name}", **look)
-        at, shift, side = (far * 1.1, (0, 0), "right") if cut else (size, (5, 0), "left")
-        note(
-            ax,
-            f"{size:.3g}{' ▸' if cut else ''}",
-            (at, row),
-            shift,
-            ha=side,
-            weight="bold",
-            bbox=None if cut else PLATE,
-        )
-    ax.set(xlim=(0, far * 1.12), ylim=(len(sizes) - (0.1 if limit else 0.4), -0.6))
-    if limit:
-        ax.axvline(limit[1], color=BLACK, linewidth=1.2, label=limit[0], zorder=1.5)
-        note(ax, limit[0], (limit[1], len(sizes) - 0.3), (-4, 0), fontsize=8.5, ha="right")
-    _rows(ax, sizes)
+        if size > far:
+            note(ax, f"{size:.3g} ▸", (far * 1.1, row), (0, 0), ha="right", weight="bold")
+        else:
+            note(ax, f"{size:.3g}", (size, row), weight="bold", bbox=PLATE)
+    ax.set_xlim(0, far * 1.12)
+    _rows(ax, sizes, dict([limit] if limit else []))
     return fig, _listed(sizes, xlabel)
 
 
@@ -106,30 +101,17 @@ def dots(
     Raises ValueError for no values and for values of 0 or less, which a logarithmic axis does not have.
     """
     limits = dict(limits or {})
-    if not values or min([*values.values(), *limits.values()]) <= 0:
-        raise ValueError(f"a logarithmic axis has only values above 0, got {dict(values) | limits}")
     fig, ax = canvas((1.15 if limits else 0.85) + 0.32 * len(values), title, xlabel)
-    for row, (name, value) in enumerate(values.items()):
-        ax.plot([value], [row], "o", color=BLUE, markersize=7, label=f"_{name}", zorder=4)
-        note(ax, f"{value:.3g}", (value, row), (8, 0), weight="bold", bbox=PLATE)
-    everything = [*values.values(), *limits.values()]
-    low, high = min(everything), max(everything)
-    room = max(high / low, 10)
-    ax.set(
-        xscale="log", xlim=(low / room**0.05, high * room**0.12), ylim=(len(values) - 0.4, -0.6 - 0.75 * bool(limits))
-    )
-    for place, (name, value) in enumerate(limits.items()):
-        ax.axvline(value, color=BLACK, linewidth=1.2, linestyle=LOOKS[place % 5][2], label=name, zorder=1.5)
-        note(ax, f"{name} ", (value, -0.95), (-3, 0), fontsize=8.5, ha="right", bbox=PLATE)
-    _rows(ax, values)
-    ax.grid(axis="y", visible=True)
+    _dots(ax, {name: [value] for name, value in values.items()}, ["_value"], number, limits)
     return fig, _listed(values, xlabel)
 
 
-def _rows(ax: Axes, names: Mapping[str, object]) -> None:
-    ax.set_yticks(range(len(names)), list(names))
-    ax.grid(axis="y", visible=False)
-    ax.tick_params(axis="y", length=0)
+def _rows(ax: Axes, names: Mapping[str, object], limits: Mapping[str, float]) -> None:
+    """Name the rows, and draw the limits as vertical lines, named above the first row."""
+    rows(ax, names, head=0.75 if limits else 0)
+    for (name, value), (_, _, dash) in zip(limits.items(), LOOKS, strict=False):
+        ax.axvline(value, color=BLACK, linewidth=1.2, linestyle=dash, label=name, zorder=1.5)
+        note(ax, name, (value, -0.95), (-5, 0), fontsize=8.5, ha="right", bbox=PLATE)
 
 
 def _listed(values: Mapping[str, float], unit: str) -> str:
@@ -145,37 +127,40 @@ def stacked_bars(
     A part too small for its number has it above, with a thin line. `limit` is a name and a place for a line. Raises
     ValueError for more than six parts and for negative sizes.
     """
-    parts = list(dict.fromkeys(part for row in rows.values() for part in row))
-    if len(parts) > len(TINTS) or any(size < 0 for row in rows.values() for size in row.values()):
-        raise ValueError(f"stacked bars have at most {len(TINTS)} parts, of 0 or more each, got {parts}")
     fig, ax = canvas((1.35 if limit else 1.1) + 0.55 * len(rows), title, xlabel)
     totals = {name: sum(row.values()) for name, row in rows.items()}
-    far, left = max([*totals.values(), *([limit[1]] if limit else [])]), [0.0] * len(rows)
-    for index, part in enumerate(parts):
-        sizes = [row.get(part, 0.0) for row in rows.values()]
-        edge = {"edgecolor": tuple(INKS)[index], "linewidth": 0.8}
-        ax.barh(range(len(rows)), sizes, height=0.5, left=left, label=part, color=TINTS[index], **edge)
-        for row, (start, size) in enumerate(zip(left, sizes, strict=True)):
-            up = 7 + 10 * (index % 2)  # neighbours stand at two heights
+    far = max([*totals.values(), *([limit[1]] if limit else [])])
+    for index, (starts, sizes) in enumerate(_stack(ax, rows)):
+        for row, (start, size) in enumerate(zip(starts, sizes, strict=True)):
             if size > far * (0.016 + 0.013 * len(f"{size:.3g}")):  # wide enough for its number
                 ax.text(start + size / 2, row, f"{size:.3g}", ha="center", va="center", fontsize=8.5)
             elif size:
+                at, up = (start + size / 2, row - 0.25), 7 + 10 * (index % 2)  # neighbours stand at two heights
                 tip = {"arrowstyle": "-", "linewidth": 0.6, "color": GREY, "shrinkA": 0, "shrinkB": 0}
-                note(
-                    ax, f"{size:.2g}", (start + size / 2, row - 0.25), (0, up), fontsize=8, ha="center", arrowprops=tip
-                )
-        left = [start + size for start, size in zip(left, sizes, strict=True)]
+                note(ax, f"{size:.2g}", at, (0, up), fontsize=8, ha="center", arrowprops=tip)
     for row, total in enumerate(totals.values()):
         note(ax, f"{total:.4g}", (total, row), weight="bold", bbox=PLATE)
-    if limit:
-        ax.axvline(limit[1], color=BLACK, linewidth=1.2, label=limit[0])
-        note(ax, limit[0], (limit[1], len(rows) - 0.35), (-4, 0), fontsize=8.5, ha="right")
-    ax.set(xlim=(0, far * 1.1), ylim=(len(rows) - (0.1 if limit else 0.4), -0.65))
+    ax.set_xlim(0, far * 1.1)
     if all(float(size).is_integer() for row in rows.values() for size in row.values()):
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    _rows(ax, rows)
-    fig.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=6, fontsize=8.5)
+    legend(ax, fontsize=8.5)
+    _rows(ax, rows, dict([limit] if limit else []))
     return fig, f"In all {_listed(totals, xlabel)}"
+
+
+def _stack(ax: Axes, rows: Mapping[str, Mapping[str, float]]) -> list[tuple[list[float], list[float]]]:
+    """Draw the bars of each part; gives where they start and how long they are."""
+    parts = list(dict.fromkeys(part for row in rows.values() for part in row))
+    if len(parts) > len(TINTS) or any(size < 0 for row in rows.values() for size in row.values()):
+        raise ValueError(f"stacked bars have at most {len(TINTS)} parts, of 0 or more each, got {parts}")
+    left, places = [0.0] * len(rows), []
+    for part, tint, ink in zip(parts, TINTS, INKS, strict=False):
+        sizes = [row.get(part, 0.0) for row in rows.values()]
+        look = {"color": tint, "edgecolor": ink, "linewidth": 0.8}
+        ax.barh(range(len(rows)), sizes, height=0.5, left=left, label=part, **look)
+        places.append((left, sizes))
+        left = [start + size for start, size in zip(left, sizes, strict=True)]
+    return places
 
 
 @drawn("Timing")
@@ -196,54 +181,72 @@ def runs(seconds: Sequence[float], title: str) -> tuple[Figure, str]:
     side = ax.inset_axes((1.03, 0, 0.25, 1), sharey=ax)
     ax.set_box_aspect(0.5)
     ax.axhspan(first, third, color=TINTS[0], linewidth=0, label="_middle half")
-    ax.axhline(median, color=BLUE, linewidth=1.4, label="_median")
     ax.plot(order[~slow], times[~slow], "o", markersize=3.5, color=BLACK, label="one run")
     ax.plot(order[slow], np.full(slow.sum(), high), "^", markersize=6, color=VERMILLION, clip_on=False, label="_slow")
     side.hist(times[~slow], bins=np.linspace(low, high, 25), orientation="horizontal", color=TINTS[0], edgecolor=BLUE)
-    side.axhline(median, color=BLUE, linewidth=1.4)
+    for half in (ax, side):
+        half.axhline(median, color=BLUE, linewidth=1.4, label="_median")
     side.tick_params(labelleft=False)
     side.set_xlabel("runs")
-    ax.set(ylim=(low, high))
+    ax.set_ylim(low, high)
     words = f"Median {number(median)} {unit}, the middle half from {number(first)} to {number(third)} {unit}"
     beyond = f"; {slow.sum()} of {len(times)} runs took more than {number(high)} {unit}" if slow.any() else ""
     return fig, f"{words}{beyond}."
 
 
-_ROLES = {  # how the two times of a pair look: colour, marker, filled
-    "arithmetic": (VERMILLION, "s", True),
-    "memory": (BLUE, "o", True),
-    "predicted": (BLACK, "o", False),
-    "measured": (BLACK, "o", True),
+_ROLES = {  # how the dots of a row look: colour, marker, face
+    "_value": (BLUE, "o", BLUE),
+    "arithmetic": (VERMILLION, "s", VERMILLION),
+    "memory": (BLUE, "o", BLUE),
+    "predicted": (BLACK, "o", "white"),
+    "measured": (BLACK, "o", BLACK),
 }
 
 
-def _pairs(ax: Axes, rows: Mapping[str, tuple[float, float]], roles: tuple[str, str]) -> None:
-    """Two dots per row on a logarithmic axis of seconds, each with its time, and a gap between them with its factor."""
-    times = [time for pair in rows.values() for time in pair]
-    if not times or min(times) <= 0:
-        raise ValueError(f"a logarithmic axis has only times above 0, got {dict(rows)}")
-    room = max(max(times) / min(times), 10)
-    ax.set(xscale="log", xlim=(min(times) / room**0.2, max(times) * room**0.2), ylim=(len(rows) - 0.45, -0.7))
-    for row, pair in enumerate(rows.values()):
-        ax.plot(pair, [row, row], color=GREY, linewidth=1.2, marker="", label="_gap", zorder=2)
-        factor = max(pair) / min(pair)
+def _dots(
+    ax: Axes,
+    rows: Mapping[str, Sequence[float]],
+    roles: Sequence[str],
+    text: Callable[[float], str],
+    limits: Mapping[str, float],
+) -> None:
+    """Dots on a logarithmic axis, each with its value in words; a gap with its factor joins the two of a row."""
+    everything = [*itertools.chain(*rows.values()), *limits.values()]
+    if not rows or min(everything) <= 0:
+        raise ValueError(f"a logarithmic axis has only values above 0, got {dict(rows) | dict(limits)}")
+    low, high = min(everything), max(everything)
+    room = max(high / low, 10)
+    left, right = (0.05, 0.12) if len(roles) == 1 else (0.2, 0.2)
+    ax.set(xscale="log", xlim=(low / room**left, high * room**right))
+    for row, values in enumerate(rows.values()):
+        factor = max(values) / min(values)
+        ax.plot(values, [row] * len(values), color=GREY, linewidth=1.2, marker="", label="_gap", zorder=2)
         if math.log(factor) > 0.22 * math.log(room):  # the gap has room for its factor
-            ax.text(
-                math.sqrt(pair[0] * pair[1]), row - 0.12, f"{number(factor)}×", ha="center", va="bottom", fontsize=8.5
-            )
-        for role, time in zip(roles, pair, strict=True):
-            left = time < max(pair) or (pair[0] == pair[1] and role == roles[0])
-            bold = "bold" if time == max(pair) else "normal"
-            ink = INKS[_ROLES[role][0]]
-            look = {"ha": "right" if left else "left", "weight": bold, "color": ink, "fontsize": 8.5}
-            note(ax, units.si(time, "s"), (time, row), (-8 if left else 8, 0), **look)
-    for role, times in zip(roles, zip(*rows.values(), strict=True), strict=True):
-        colour, marker, filled = _ROLES[role]
-        look = {"color": colour, "markerfacecolor": colour if filled else "white", "markersize": 7.5, "zorder": 4}
-        ax.plot(times, range(len(rows)), marker, markeredgewidth=1.6, label=role, **look)
+            ax.text(math.sqrt(math.prod(values)), row - 0.12, f"{number(factor)}×", ha="center", fontsize=8.5)
+        for place, (role, value) in enumerate(zip(roles, values, strict=True)):
+            first = len(values) > 1 and (value < max(values) or (factor == 1 and place == 0))
+            look = {"ha": "right" if first else "left", "color": INKS[_ROLES[role][0]], "fontsize": 8.5, "bbox": PLATE}
+            weight = "bold" if value == max(values) else "normal"
+            note(ax, text(value), (value, row), (-8 if first else 8, 0), weight=weight, **look)
+    for role, values in zip(roles, zip(*rows.values(), strict=True), strict=True):
+        colour, marker, face = _ROLES[role]
+        look = {"markerfacecolor": face, "markersize": 7.5, "markeredgewidth": 1.6, "zorder": 4, "label": role}
+        ax.plot(values, range(len(rows)), marker, color=colour, **look)
+    _rows(ax, rows, limits)
+    ax.grid(axis="y", visible=len(roles) == 1)
+
+
+def _times(rows: Mapping[str, tuple[float, float]], title: str, xlabel: str, roles: Sequence[str]) -> tuple:
+    fig, ax = canvas(1.05 + 0.44 * len(rows), title, xlabel)
+    _seconds(ax, rows, roles)
+    legend(ax)
+    return fig, ax
+
+
+def _seconds(ax: Axes, rows: Mapping[str, tuple[float, float]], roles: Sequence[str]) -> None:
+    _dots(ax, rows, roles, lambda time: units.si(time, "s"), {})
     ax.xaxis.set_major_formatter(EngFormatter("s"))
     ax.xaxis.set_minor_locator(NullLocator())
-    _rows(ax, rows)
 
 
 @drawn("Dots and gaps")
@@ -252,9 +255,7 @@ def two_times(rows: Mapping[str, tuple[float, float]], title: str) -> tuple[Figu
 
     `rows` maps a name to (FLOP / peak, bytes / bandwidth) in seconds. Raises ValueError for times that are not above 0.
     """
-    fig, ax = canvas(1.05 + 0.46 * len(rows), title, "least time")
-    _pairs(ax, rows, ("arithmetic", "memory"))
-    fig.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=2)
+    fig, _ = _times(rows, title, "least time", ("arithmetic", "memory"))
     bound = {"arithmetic": [], "memory": []}
     for name, (compute, memory) in rows.items():
         bound["arithmetic" if compute >= memory else "memory"].append(name)
@@ -267,14 +268,11 @@ def predicted_and_measured(rows: Mapping[str, tuple[float, float]], title: str) 
 
     `rows` maps a name to (predicted, measured) in seconds. Raises ValueError for times that are not above 0.
     """
-    fig, ax = canvas(1.05 + 0.42 * len(rows), title, "time")
-    _pairs(ax, rows, ("predicted", "measured"))
+    fig, ax = _times(rows, title, "time", ("predicted", "measured"))
     ratios = {name: measured / predicted for name, (predicted, measured) in rows.items()}
+    look = {"xycoords": ("axes fraction", "data"), "weight": "bold", "fontsize": 8.5}
     for row, ratio in enumerate(ratios.values()):
-        note(
-            ax, f"ratio {ratio:.3g}", (1, row), (6, 0), xycoords=("axes fraction", "data"), weight="bold", fontsize=8.5
-        )
-    fig.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=2)
+        note(ax, f"ratio {ratio:.3g}", (1, row), (6, 0), **look)
     return fig, f"Measured / predicted: {', '.join(f'{name} {number(ratio)}' for name, ratio in ratios.items())}."
 
 
@@ -300,14 +298,14 @@ def memory_over_time(
     ax.fill_between(events, nbytes, step="post", color=TINTS[0], linewidth=0, label="_area")
     ax.step(events, nbytes, where="post", color=BLUE, marker="", label="in use")
     ax.plot([peak], [nbytes[peak]], "o", color=VERMILLION, markersize=7, zorder=4, label="peak")
-    side = "right" if peak > len(nbytes) / 2 else "left"
-    words = f"peak {units.si(nbytes[peak], 'B')}"
-    note(ax, words, (peak, nbytes[peak]), (-9 if side == "right" else 9, 6), ha=side, weight="bold", bbox=PLATE)
+    late, words = peak > len(nbytes) / 2, f"peak {units.si(nbytes[peak], 'B')}"
+    look = {"ha": "right" if late else "left", "weight": "bold", "bbox": PLATE}
+    note(ax, words, (peak, nbytes[peak]), (-9 if late else 9, 6), **look)
     if capacity:
         ax.axhline(capacity[1], color=BLACK, linewidth=1.2, label=capacity[0])
         note(ax, f"{capacity[0]}: {units.si(capacity[1], 'B')}", (0, capacity[1]), (2, 7), fontsize=8.5)
     for name, start in (phases or {}).items():
-        ax.axvline(start, color=GREY, linewidth=0.8, linestyle=(0, (4, 3)), label="_phase")
+        ax.axvline(start, color=GREY, linewidth=0.8, linestyle=DASHES, label="_phase")
         note(ax, name, (start, top * 1.22), (3, 0), fontsize=8.5)
     ax.yaxis.set_major_formatter(EngFormatter("B"))
     ax.set(xlim=(0, len(nbytes) - 1), ylim=(0, top * (1.3 if phases else 1.15)))
@@ -325,25 +323,21 @@ def memory_and_time(
     `memory` maps a term (six at most) to its bytes; `capacity` in bytes; `times` are the seconds of the arithmetic and
     of moving the bytes. Raises ValueError for more terms, and for times that are not above 0.
     """
-    if len(memory) > len(TINTS):
-        raise ValueError(f"memory has at most {len(TINTS)} terms, got {list(memory)}")
-    fig = page(3.0)
+    fig, whole = figure(height=3.0)
+    whole.remove()
     top, bottom = fig.subplots(2, 1, height_ratios=(1.35, 1))
     top.set_title(title)
-    total, left = sum(memory.values()), 0.0
-    for (name, size), tint, ink in zip(memory.items(), TINTS, INKS, strict=False):
-        top.barh(0, size, left=left, height=0.5, label=name, color=tint, edgecolor=ink, linewidth=0.8)
-        left += size
+    _stack(top, {"memory": memory})
+    total = sum(memory.values())
     verdict, bound = "fits" if total <= capacity else "does not fit", "arithmetic" if times[0] >= times[1] else "memory"
     ink = BLACK if total <= capacity else INKS[VERMILLION]
     note(top, f"{units.si(total, 'B')}: {verdict}", (total, 0), color=ink, weight="bold", bbox=PLATE)
     top.axvline(capacity, color=BLACK, linewidth=1.2, label="capacity")
-    note(top, f"device: {units.si(capacity, 'B')}", (capacity, 0.6), (4, 0), fontsize=8.5)
-    top.set(xlim=(0, 1.35 * max(total, capacity)), ylim=(-0.4, 0.85))
+    note(top, f"device: {units.si(capacity, 'B')}", (capacity, -0.6), (4, 0), fontsize=8.5)
+    rows(top, ["memory"], head=0.25, foot=0.2)
+    top.set_xlim(0, 1.35 * max(total, capacity))
     top.xaxis.set_major_formatter(EngFormatter("B"))
-    _rows(top, {"memory": total})
-    _pairs(bottom, {"time of a step": times}, ("arithmetic", "memory"))
-    handles = dict(zip(*reversed(top.get_legend_handles_labels()), strict=True))
-    fig.legend([*handles.values(), *bottom.get_legend_handles_labels()[0]], [*handles, "arithmetic", "moving bytes"],
-               loc="outside lower center", ncols=5, fontsize=8.5)  # fmt: skip
+    _seconds(bottom, {"time of a step": times}, ("arithmetic", "memory"))
+    handles = [*top.containers, *bottom.get_legend_handles_labels()[0]]
+    fig.legend(handles, [*memory, "arithmetic", "moving bytes"], loc="outside lower center", ncols=4, fontsize=8.5)
     return fig, f"{units.si(total, 'B')} of {units.si(capacity, 'B')}: {verdict}. The {bound} bounds the step."

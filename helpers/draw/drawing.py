@@ -2,6 +2,7 @@
 
 import functools
 import io
+import itertools
 import math
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -16,15 +17,16 @@ from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
-from matplotlib.text import Annotation
+from matplotlib.patches import Rectangle
+from matplotlib.text import Annotation, Text
 from matplotlib.ticker import FuncFormatter
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
-_FILE = Path(__file__).with_name("course.mplstyle")
 # Parsed once. The backend is no matter of style, and resetting it would load pyplot.
 _STYLE = {key: value for key, value in matplotlib.rcParamsDefault.items() if not key.startswith("backend")}
-_STYLE |= matplotlib.rc_params_from_file(_FILE, use_default_template=False)
+_STYLE |= matplotlib.rc_params_from_file(Path(__file__).with_name("course.mplstyle"), use_default_template=False)
+_styled = matplotlib.rc_context(_STYLE)  # a decorator: whatever the learner's own settings are
 
 WIDTH = 6.4  # inches: at 110 dpi a figure is shown 704 pixels wide
 SHARPNESS = 2  # stored pixels per pixel shown
@@ -39,6 +41,7 @@ LOOKS = (  # of the lines of a chart: colour, marker, dashes
     (BLUE, "o", "-"), (VERMILLION, "s", (0, (5, 2))), (GREEN, "^", (0, (1.5, 1.2))),
     (PURPLE, "D", (0, (5, 1.5, 1, 1.5))), (BLACK, "v", (0, (8, 2, 2, 2))),
 )  # fmt: skip
+DASHES = (0, (4, 3))  # of a guide
 PLATE = {"boxstyle": "square,pad=0.12", "facecolor": "white", "linewidth": 0}  # behind a text that lies on a line
 
 
@@ -71,18 +74,27 @@ class Drawing:
         missing = [sentence for sentence in _sentences(self)[1:] if sentence not in alt]
         return "\n".join([alt, *missing, *_contents(self.figure)])
 
+    @_styled
     def png(self) -> bytes:
-        """The picture as a PNG file, twice as sharp as it is shown, with its words as the file's description."""
-        return _png(self.figure, self.words)
+        """The picture as a PNG file, twice as sharp as it is shown, with its words as its description."""
+        drawn, stored = io.BytesIO(), io.BytesIO()
+        self.figure.savefig(drawn, dpi=SHARPNESS * self.figure.dpi, facecolor="white", pil_kwargs={"compress_level": 0})
+        # 64 colours hold a chart and its soft edges, and make a stored notebook a third as large. An octree keeps the
+        # colour also of a few pixels, such as a marker or a word.
+        few = Image.open(drawn).convert("RGB").quantize(64, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
+        words = PngInfo()
+        words.add_itxt("Description", self.words)
+        few.save(stored, format="png", optimize=True, pnginfo=words)
+        return stored.getvalue()
 
     def __repr__(self) -> str:
         return self.words
 
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         words = self.words  # first: to make them settles the limits of the axes
-        data = {"image/png": _png(self.figure), "text/plain": words}
         width, height = (int(size * self.figure.dpi) for size in self.figure.get_size_inches())
-        return data, {"image/png": {"alt": self.alt, "width": width, "height": height}}
+        metadata = {"image/png": {"alt": self.alt, "width": width, "height": height}}
+        return {"image/png": self.png(), "text/plain": words}, metadata
 
 
 def show(figure: Figure) -> Drawing:
@@ -91,24 +103,9 @@ def show(figure: Figure) -> Drawing:
         raise TypeError(f"show takes a matplotlib Figure, got {type(figure).__name__}; a Drawing shows itself")
     if pyplot := sys.modules.get("matplotlib.pyplot"):
         pyplot.close(figure)  # else the notebook would show it a second time
-    kinds = {
-        "Picture": any(ax.images for ax in figure.axes),
-        "Bar chart": any(ax.containers for ax in figure.axes),
-        "Line chart": any(ax.lines for ax in figure.axes),
-        "Scatter plot": any(ax.collections for ax in figure.axes),
-    }
-    return Drawing(figure, next((kind for kind, there in kinds.items() if there), "Figure"))
-
-
-def styled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Run a drawing function in the course's style, whatever the learner's own settings are."""
-
-    @functools.wraps(function)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
-        with matplotlib.rc_context(_STYLE):
-            return function(*args, **kwargs)
-
-    return wrapper
+    kinds = {"images": "Picture", "containers": "Bar chart", "lines": "Line chart", "collections": "Scatter plot"}
+    there = (kind for part, kind in kinds.items() if any(len(getattr(ax, part)) for ax in figure.axes))
+    return Drawing(figure, next(there, "Figure"))
 
 
 def drawn(kind: str) -> Callable[[Callable[..., Any]], Callable[..., Drawing]]:
@@ -117,7 +114,7 @@ def drawn(kind: str) -> Callable[[Callable[..., Any]], Callable[..., Drawing]]:
     def decorate(function: Callable[..., Any]) -> Callable[..., Drawing]:
         @functools.wraps(function)
         def wrapper(*args: Any, **kwargs: Any) -> Drawing:
-            result = styled(function)(*args, **kwargs)
+            result = _styled(function)(*args, **kwargs)
             fig, finding = result if isinstance(result, tuple) else (result, "")
             return Drawing(fig, kind, finding)
 
@@ -127,25 +124,49 @@ def drawn(kind: str) -> Callable[[Callable[..., Any]], Callable[..., Drawing]]:
     return decorate
 
 
-@styled
+@_styled
 def figure(width: float = WIDTH, height: float = 3.0) -> tuple[Figure, Axes]:
     """An empty figure in the course's style, sizes in inches, with one pair of axes: `fig, ax = draw.figure()`."""
-    fig = page(height, width)
+    fig = Figure(figsize=(min(width, WIDTH), height))
+    FigureCanvasAgg(fig)
     return fig, fig.subplots()
 
 
-def page(height: float, width: float = WIDTH, **options: Any) -> Figure:
-    """An empty figure without axes, no wider than the course's page; sizes in inches."""
-    fig = Figure(figsize=(min(width, WIDTH), height), **options)
-    FigureCanvasAgg(fig)
-    return fig
-
-
 def canvas(height: float, title: str, xlabel: str = "", ylabel: str = "") -> tuple[Figure, Axes]:
-    """A figure of the full width with a title and labels on its axes."""
+    """A figure of the full width with a title; without labels for its axes it has none."""
     fig, ax = figure(height=height)
     ax.set(title=title, xlabel=xlabel, ylabel=ylabel)
+    ax.set_axis_on() if xlabel or ylabel else ax.set_axis_off()
     return fig, ax
+
+
+def rows(ax: Axes, names: Iterable[str], head: float = 0.0, foot: float = 0.4) -> None:
+    """Name the rows of a chart, the first at the top, with room above and below them."""
+    names = list(names)
+    ax.set_yticks(range(len(names)), names)
+    ax.set_ylim(len(names) - 1 + foot + 0.2, -0.6 - head)
+    ax.grid(axis="y", visible=False)
+    ax.tick_params(axis="y", length=0)
+
+
+def legend(ax: Axes, columns: int = 6, **style: Any) -> None:
+    """The labelled series of a plot, named below it."""
+    found = dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
+    ax.figure.legend(found.values(), found, loc="outside lower center", ncols=columns, **style)
+
+
+def cell(ax: Axes, x: float, y: float, text: str = "", face: str = "white", height: float = 1.0, edge: str = GREY,
+         **look: Any) -> None:  # fmt: skip
+    """A box, one wide, with a text in it, from its lower left corner."""
+    ax.add_patch(Rectangle((x, y), 1, height, facecolor=face, edgecolor=edge, linewidth=0.6 if edge == GREY else 1.5))
+    look = {"ha": "center", "va": "center", "fontsize": 8, "label": "_cell"} | look
+    ax.text(x + 0.5, y + height / 2 - 0.03, text, **look)
+
+
+def arrow(ax: Axes, start: tuple[float, float], end: tuple[float, float], color: str, **style: Any) -> None:
+    """An arrow between two places of the plot."""
+    style = {"arrowstyle": "->", "color": color, "linewidth": 1.5, "shrinkA": 0, "shrinkB": 0} | style
+    ax.annotate("", end, start, arrowprops=style, label="_arrow", zorder=5)
 
 
 def note(ax: Axes, text: str, at: tuple[float, float], shift: tuple[float, float] = (5, 0), **style: Any) -> Annotation:
@@ -156,15 +177,54 @@ def note(ax: Axes, text: str, at: tuple[float, float], shift: tuple[float, float
 def past_ends(ax: Axes, gap: float = 11) -> None:
     """Write the name of each line beside its right end, moved up where two would be closer than the gap, in points."""
     ax.autoscale_view()  # which waits until the limits are asked for
-    lines = [line for line in ax.lines if _named(line)]
-    lines.sort(key=lambda line: ax.transData.transform(line.get_xydata()[-1])[1])
+    ends = [(tuple(line.get_xydata()[-1]), line) for line in ax.lines if _named(line)]
     height = -math.inf
-    for line in lines:
-        own = ax.transData.transform(line.get_xydata()[-1])[1] * 72 / ax.figure.dpi
+    for end, line in sorted(ends, key=lambda pair: ax.transData.transform(pair[0])[1]):
+        own = ax.transData.transform(end)[1] * 72 / ax.figure.dpi
         height = max(own, height + gap)
-        shift = (7, height - own)
-        note(ax, line.get_label(), tuple(line.get_xydata()[-1]), shift, color=INKS[line.get_color()], label="_end",
-             annotation_clip=False)  # fmt: skip
+        look = {"color": INKS[line.get_color()], "label": "_end", "annotation_clip": False}
+        note(ax, line.get_label(), end, (7, height - own), **look)
+
+
+class FreePlaces:
+    """Finds places for labels in a finished plot, off its lines, its texts and the given marks, and off each other."""
+
+    def __init__(self, ax: Axes, marks: Iterable[tuple[float, float]] = ()) -> None:
+        ax.figure.draw_without_rendering()  # settles where the axes lie
+        self.ax, self.scale = ax, ax.figure.dpi / 72
+        self.taken = [ax.transData.transform(mark) + shift for mark in marks for shift in _grid((-6, -6), (6, 6))]
+        for line in ax.lines:
+            ends = ax.transData.transform(line.get_xydata()) if _named(line) else []
+            for start, end in itertools.pairwise(ends):
+                self.taken.extend(np.linspace(start, end, 2 + int(np.hypot(*(end - start)) / 3)))
+        for text in ax.texts:
+            self.taken.extend(_grid(*Text.get_window_extent(text).get_points()))
+
+    def label(self, text: str, at: tuple[float, float], **style: Any) -> None:
+        """Write a text at the free place nearest to a point, or where it hides the least; further off with a line."""
+        trial = note(self.ax, text, at, **style)
+        size, point, taken = trial.get_window_extent().size, self.ax.transData.transform(at), np.array(self.taken)
+        trial.remove()
+
+        def low(right: int, up: int, far: float) -> np.ndarray:
+            away = np.array((right * (0.8 if up else 1), up * (0.9 if right else 1.2))) * far * self.scale
+            return point + away + (np.array((right, up)) - 1) / 2 * size
+
+        def hidden(place: tuple[int, int, float]) -> float:
+            start, frame = low(*place), self.ax.bbox
+            outside = np.maximum(frame.min - start, 0) + np.maximum(start + size - frame.max, 0)
+            return ((taken > start - 2) & (taken < start + size + 2)).all(1).sum() + 20 * outside.sum()
+
+        sides = (1, 1), (1, 0), (1, -1), (-1, 0), (-1, -1), (0, -1), (-1, 1), (0, 1)
+        best = min(((*side, far) for far in (9, 20, 34) for side in sides), key=hidden)
+        lead = {"arrowstyle": "-", "linewidth": 0.6, "color": GREY, "shrinkA": 0, "shrinkB": 4} if best[2] > 9 else None
+        note(self.ax, text, at, (low(*best) - point) / self.scale, va="bottom", arrowprops=lead, **style)
+        self.taken.extend(_grid(low(*best), low(*best) + size))
+
+
+def _grid(low: Sequence[float], high: Sequence[float]) -> np.ndarray:
+    """Points that fill a box of pixels."""
+    return np.stack(np.meshgrid(*(np.linspace(*ends, 12) for ends in zip(low, high, strict=True))), -1).reshape(-1, 2)
 
 
 def number(value: float) -> str:
@@ -172,44 +232,23 @@ def number(value: float) -> str:
     return f"{value:.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.3g}"
 
 
-def _png(fig: Figure, description: str = "") -> bytes:
-    """The figure as PNG bytes, the same bytes for the same figure."""
-    buffer = io.BytesIO()
-    with matplotlib.rc_context(_STYLE):
-        fig.savefig(buffer, dpi=SHARPNESS * fig.dpi, facecolor="white", pil_kwargs={"compress_level": 0})
-    picture = Image.open(buffer).convert("RGB")
-    # 64 colours hold a chart and its soft edges, and make a stored notebook a third as large. An octree keeps the
-    # colour also of a few pixels, such as a marker or a word.
-    few = picture.quantize(64, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
-    words, stored = PngInfo(), io.BytesIO()
-    if description:
-        words.add_itxt("Description", description)
-    few.save(stored, format="png", optimize=True, pnginfo=words)
-    return stored.getvalue()
-
-
 def _sentences(drawing: Drawing) -> list[str]:
-    """Kind and title; the finding; what the axes show."""
-    titles = [title for ax in drawing.figure.axes if (title := ax.get_title(loc="left") or ax.get_title())]
+    """Kind and title; the finding, or from where to where each line goes; what the axes show."""
+    axes = drawing.figure.axes
+    titles = [title for ax in axes if (title := ax.get_title(loc="left") or ax.get_title())]
     title = drawing.figure.get_suptitle() or next(iter(titles), "")
-    head = f"{drawing.kind}: {title}." if title else f"{drawing.kind}."
-    finding = [drawing.finding] if drawing.finding else _trends(drawing.figure)
-    axes = [_against(ax) for ax in drawing.figure.axes if ax.axison and ax.get_xlabel()]
-    return [head, *finding, *axes]
-
-
-def _trends(fig: Figure) -> list[str]:
-    """From where to where each line goes."""
-    lines = [line for ax in fig.axes for line in ax.lines if _named(line) and len(line.get_ydata())]
+    lines = [line for ax in axes for line in ax.lines if _named(line) and len(line.get_ydata())]
     ends = [(line.get_label(), *(number(line.get_ydata()[place]) for place in (0, -1))) for line in lines]
-    trends = [f"{name}: {start} to {end}" if start != end else f"{name}: {end}" for name, start, end in ends]
-    return [f"{'; '.join(trends)}."] if trends else []
+    trends = "; ".join(f"{name}: {start} to {end}" if start != end else f"{name}: {end}" for name, start, end in ends)
+    finding = drawing.finding or (f"{trends}." if trends else "")
+    shown = [_against(ax) for ax in axes if ax.axison and ax.get_xlabel()]
+    return [f"{drawing.kind}: {title}." if title else f"{drawing.kind}.", *([finding] if finding else []), *shown]
 
 
 def _against(ax: Axes) -> str:
     y, x = (axis.get_label_text() for axis in (ax.yaxis, ax.xaxis))
     logs = [name for name, axis in (("x", ax.xaxis), ("y", ax.yaxis)) if axis.get_scale() == "log"]
-    scale = {0: "", 1: f", {logs[0] if logs else ''} logarithmic", 2: ", both logarithmic"}[len(logs)]
+    scale = "" if not logs else ", both logarithmic" if len(logs) == 2 else f", {logs[0]} logarithmic"
     return f"Axes: {f'{y} against {x}' if y else x}{scale}."
 
 
@@ -231,8 +270,7 @@ def _contents(fig: Figure) -> list[str]:
         for bars in filter(_named, ax.containers):
             sizes = [bar.get_width() if bars.orientation == "horizontal" else bar.get_height() for bar in bars]
             lines.append(f"Bars {bars.get_label()}: {' '.join(map(number, sizes))}")
-        images = filter(_named, ax.images)
-        lines += [f"Picture {image.get_label()}: {_quarters(np.asarray(image.get_array()))}" for image in images]
+        lines += [_picture(image.get_label(), np.asarray(image.get_array())) for image in filter(_named, ax.images)]
         texts = [" ".join(text.get_text().split()) for text in ax.texts if _named(text) and text.get_text().strip()]
         lines += [f"Text: {' | '.join(texts)}"] if texts else []
     return [*lines, *([fig.get_label()] if fig.get_label() else [])]
@@ -258,9 +296,8 @@ def _points(points: Iterable[Sequence[float]], most: int = 5) -> str:
     return text if len(picked) == len(points) else f"{text} of {len(points)} points"
 
 
-def _quarters(pixels: np.ndarray) -> str:
+def _picture(name: str, pixels: np.ndarray) -> str:
     """The size of a picture, and how bright its quarters are, in reading order."""
-    rows, columns = (size // 2 for size in pixels.shape[:2])
-    parts = pixels[:rows, :columns], pixels[:rows, columns:], pixels[rows:, :columns], pixels[rows:, columns:]
-    size = " × ".join(map(str, pixels.shape))
-    return f"{size}, mean of each quarter {' '.join(number(part.mean()) for part in parts)}"
+    quarters = [part for half in np.array_split(pixels, 2) for part in np.array_split(half, 2, axis=1)]
+    means = " ".join(number(part.mean()) for part in quarters)
+    return f"Picture {name}: {' × '.join(map(str, pixels.shape))}, mean of each quarter {means}"

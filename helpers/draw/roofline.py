@@ -9,13 +9,13 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.text import Text
 from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter, NullLocator, StrMethodFormatter
 
 from helpers import units
 from helpers.draw.drawing import (
     BLACK,
     BLUE,
+    DASHES,
     GREEN,
     GREY,
     GROUNDS,
@@ -24,23 +24,22 @@ from helpers.draw.drawing import (
     PLATE,
     VERMILLION,
     WIDTH,
+    FreePlaces,
+    arrow,
     canvas,
     drawn,
+    legend,
     note,
     number,
     past_ends,
 )  # fmt: skip
 from helpers.roofline import Roofline
 
-# A region's tint below the roof, and its ink.
-_REGIONS = dict(
-    zip(
-        ("memory-bound", "in between", "compute-bound"),
-        zip(GROUNDS, (BLUE, GREEN, VERMILLION), strict=False),
-        strict=True,
-    )
-)
-_ABOVE = GROUNDS[-1]
+_REGIONS = {  # the tint below the roof, ink and marker
+    "memory-bound": (GROUNDS[0], BLUE, "o"),
+    "in between": (GROUNDS[1], GREEN, "D"),
+    "compute-bound": (GROUNDS[2], VERMILLION, "s"),
+}
 
 
 @dataclass(frozen=True)
@@ -51,6 +50,11 @@ class Point:
     intensity: float
     predicted: float | None = None
     measured: float | None = None
+
+    @property
+    def place(self) -> tuple[float, float]:
+        """Where the label stands: beside what was measured, else beside the prediction."""
+        return self.intensity, self.measured or self.predicted
 
 
 @drawn("Roofline plot")
@@ -77,12 +81,11 @@ def roofline(
     """
     if not roofs:
         raise ValueError("a roofline plot has at least one roof: pass {'name': Roofline(peak, bandwidth)}")
-    places = {point.label: point for point in points}
+    places = {point.label: point.place for point in points}
     if missing := {name for pair in moves for name in pair} - set(places):
         raise ValueError(f"there is no point {', '.join(sorted(missing))} to draw a move of; there are {list(places)}")
     ridges = sorted({roof.ridge for roof in roofs.values()})
-    one = next(iter(roofs.values()))
-    title = title or f"{', '.join(roofs)}: ridge at {', '.join(f'{number(ridge)}' for ridge in ridges)} FLOP/byte"
+    title = title or f"{', '.join(roofs)}: ridge at {', '.join(map(number, ridges))} FLOP/byte"
     fig, ax = canvas(height, title, "arithmetic intensity (FLOP/byte)", "FLOP/s")
     spots = [point.intensity for point in points] + ridges
     low, high = intensities or (min(spots) / 8, max(spots) * 8)
@@ -94,46 +97,39 @@ def roofline(
     ax.grid(visible=False)
     ax.yaxis.set_major_formatter(EngFormatter(sep=" "))
     ax.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-    for axis, (start, stop) in ((ax.xaxis, (low, high)), (ax.yaxis, (floor, ceiling))):
-        axis.set_major_locator(LogLocator(subs=(1, 2, 5) if stop / start < 100 else (1,)))
+    for axis, span in ((ax.xaxis, high / low), (ax.yaxis, ceiling / floor)):
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5) if span < 100 else (1,)))
         axis.set_minor_locator(NullLocator())
+    both = any(point.predicted for point in points) and any(point.measured for point in points)
+    bottom = 0.75 if both else 0.48
     fig.set_layout_engine("none")  # the labels are placed in pixels, so the axes must stay
-    bottom = 0.75 if any(point.predicted for point in points) and any(point.measured for point in points) else 0.48
     ax.set_position((0.62 / WIDTH, bottom / height, 1 - 0.75 / WIDTH, 1 - (bottom + 0.28) / height))
-    taken: list[tuple[float, float, float, float]] = []
-    _shade(ax, roofs, ridges, taken)
+    _shade(ax, roofs, ridges)
     for (name, roof), (_, _, dash) in zip(roofs.items(), itertools.cycle(LOOKS)):
         _roof(ax, name, roof, dash, name in datasheet)
-    _name_roofs(ax, roofs, taken)
-    _mark_ridges(ax, ridges, roofs, taken)
+    _name_roofs(ax, roofs)
+    _mark_ridges(ax, ridges, roofs)
+    free = FreePlaces(ax, places.values())
     for point in points:
-        x, y = ax.transData.transform((point.intensity, point.measured or point.predicted))
-        taken.append((x - 6, y - 6, x + 6, y + 6))
-    for point in points:
-        _point(ax, point, _region(point.intensity, ridges), taken)
+        _point(ax, point, _region(point.intensity, ridges))
+        free.label(point.label, point.place, fontsize=8.5, zorder=7)
     for start, end in moves:
-        (x0, y0), (x1, y1) = ((p.intensity, p.measured or p.predicted) for p in (places[start], places[end]))
-        arrow = {"arrowstyle": "-|>", "color": BLACK, "linewidth": 1.6, "shrinkA": 7, "shrinkB": 7}
-        ax.annotate("", (x1, y1), (x0, y0), arrowprops=arrow | {"connectionstyle": "arc3,rad=0.15"}, zorder=7)
-    if bottom > 0.5:
+        style = {"arrowstyle": "-|>", "linewidth": 1.6, "shrinkA": 7, "shrinkB": 7, "connectionstyle": "arc3,rad=0.15"}
+        arrow(ax, places[start], places[end], BLACK, **style)
+    if both:
         look = {"linestyle": "", "marker": "o", "markersize": 7, "color": BLACK}
-        handles = [
-            Line2D([], [], label="predicted", markerfacecolor="white", **look),
-            Line2D([], [], label="measured", **look),
-        ]
+        faces = {"predicted": "white", "measured": BLACK}
+        handles = [Line2D([], [], label=name, markerfacecolor=face, **look) for name, face in faces.items()]
         fig.legend(handles=handles, loc="lower center", ncols=2, borderaxespad=0.2)
-    return fig, _finding(points, one, ridges)
+    return fig, _finding(points, ridges)
 
 
-def _finding(points: Sequence[Point], roof: Roofline, ridges: Sequence[float]) -> str:
+def _finding(points: Sequence[Point], ridges: Sequence[float]) -> str:
     """The region of each op, and the ratio to the prediction where both are known."""
     found: dict[str, list[str]] = {}
     for point in points:
-        ratio = (
-            f" at {point.measured / point.predicted:.0%} of the prediction"
-            if point.measured and point.predicted
-            else ""
-        )
+        both = point.measured and point.predicted
+        ratio = f" at {point.measured / point.predicted:.0%} of the prediction" if both else ""
         found.setdefault(_region(point.intensity, ridges), []).append(f"{point.label}{ratio}")
     ridge = f"{'Ridge' if len(ridges) == 1 else 'Ridges'} at {', '.join(map(number, ridges))} FLOP/byte."
     return " ".join([ridge, *(f"{name.capitalize()}: {', '.join(ops)}." for name, ops in found.items())])
@@ -145,136 +141,78 @@ def _region(intensity: float, ridges: Sequence[float]) -> str:
     return "in between" if intensity < ridges[-1] else "compute-bound"
 
 
-def _shade(ax: Axes, roofs: Mapping[str, Roofline], ridges: Sequence[float], taken: list) -> None:
-    """Tint the regions below the highest roof, grey above it, and the names of the regions along the foot."""
+def _shade(ax: Axes, roofs: Mapping[str, Roofline], ridges: Sequence[float]) -> None:
+    """Tint the regions and name them along the foot; grey above the highest roof."""
     (low, high), (floor, ceiling) = ax.get_xlim(), ax.get_ylim()
-    if len({roof.peak for roof in roofs.values()}) > 1:
-        bounds, names = (low, high), [""]  # which of several peaks an op is under is not a question of its intensity
-    else:
-        bounds, names = (low, *ridges, high), [name for name in _REGIONS if len(ridges) > 1 or name != "in between"]
-        bounds = (low, ridges[0], *((ridges[-1],) if len(ridges) > 1 else ()), high)
-    for name, (left, right) in zip(names, itertools.pairwise(bounds), strict=True):
-        left, right = max(left, low), min(right, high)
-        if left >= right:
-            continue
-        tint, ink = _REGIONS.get(name, ("white", BLACK))
-        inner = [ridge for ridge in ridges if left < ridge < right]
-        xs = [left, *inner, right]
-        tops = [max(roof.attainable(x) for roof in roofs.values()) for x in xs]
-        ax.fill_between(xs, floor, tops, color=tint, linewidth=0, zorder=0, label=f"_{name}")
-        ax.fill_between(xs, tops, ceiling, color=_ABOVE, linewidth=0, zorder=0, label="_out of reach")
-        if name and math.log(right / left) > 0.14 * math.log(high / low):
+    ends = [low, *(min(max(ridge, low), high) for ridge in (ridges[0], ridges[-1])), high]
+    if len({roof.peak for roof in roofs.values()}) > 1:  # which of several peaks counts, no intensity says
+        ends = []
+    for (name, (tint, ink, _)), (left, right) in zip(_REGIONS.items(), itertools.pairwise(ends), strict=False):
+        ax.axvspan(left, right, color=tint, linewidth=0, zorder=0, label=f"_{name}")
+        if math.log(right / left) > 0.14 * math.log(high / low):
             look = {"color": INKS[ink], "ha": "center", "weight": "bold"}
-            _take(ax, note(ax, name, (math.sqrt(left * right), floor), (0, 8), **look), taken)
+            note(ax, name, (math.sqrt(left * right), floor), (0, 8), **look)
+    xs = [low, *(ridge for ridge in ridges if low < ridge < high), high]
+    tops = [max(roof.attainable(x) for roof in roofs.values()) for x in xs]
+    ax.fill_between(xs, tops, ceiling, color=GROUNDS[-1], linewidth=0, zorder=0.5, label="_out of reach")
 
 
 def _roof(ax: Axes, name: str, roof: Roofline, dash: Any, thin: bool) -> None:
     """The slanted part and the flat part."""
     low, high = ax.get_xlim()
     ridge = min(max(roof.ridge, low), high)
-    top = roof.attainable(ridge)
     style = {"linestyle": dash, "linewidth": 1.1 if thin else 2.6, "marker": "", "zorder": 3, "solid_capstyle": "butt"}
-    if low < ridge:
-        line = (low, ridge), (roof.attainable(low), top)
-        ax.plot(*line, color=BLACK if thin else BLUE, label=f"{name}, memory roof", **style)
-    if ridge < high:
-        ax.plot((ridge, high), (top, roof.peak), color=BLACK if thin else VERMILLION, label=f"{name}, peak", **style)
+    for part, ink, ends in (("memory roof", BLUE, (low, ridge)), ("peak", VERMILLION, (ridge, high))):
+        if ends[0] < ends[1]:
+            rates = [roof.attainable(x) for x in ends]
+            ax.plot(ends, rates, color=BLACK if thin else ink, label=f"{name}, {part}", **style)
 
 
-def _name_roofs(ax: Axes, roofs: Mapping[str, Roofline], taken: list) -> None:
+def _name_roofs(ax: Axes, roofs: Mapping[str, Roofline]) -> None:
     """Each peak above the end of its flat part, each bandwidth along its slope; a roof's name where it differs."""
     low, high = ax.get_xlim()
     peaks, slopes = ([getattr(roof, part) for roof in roofs.values()] for part in ("peak", "bandwidth"))
     for place, (name, roof) in enumerate(roofs.items()):
         own_peak, own_slope = peaks.count(roof.peak) == 1, slopes.count(roof.bandwidth) == 1
-        flat, slant = units.si(roof.peak, "FLOP/s"), units.si(roof.bandwidth, "B/s")
         if roof.peak not in peaks[:place] and roof.ridge < high:
-            text = f"{name}: {flat}" if own_peak or not own_slope else flat
-            _take(ax, note(ax, text, (high, roof.peak), (-4, 8), ha="right", zorder=8), taken)
+            flat = f"{name}: " if own_peak or not own_slope else ""
+            note(ax, flat + units.si(roof.peak, "FLOP/s"), (high, roof.peak), (-4, 8), ha="right", zorder=8)
         if roof.bandwidth not in slopes[:place] and roof.ridge > low:
             right = min(roof.ridge, high)
             start, end = (ax.transData.transform((x, roof.attainable(x))) for x in (low, right))
-            angle = math.degrees(math.atan2(*(end - start)[::-1]))
             along = 0.42 if len(set(slopes)) < 3 else (0.62, 0.3)[place % 2]  # two slopes may all but coincide
             x, above = low * (right / low) ** along, roof.bandwidth == max(slopes)
-            text = f"{name}: {slant}" if own_slope and len(roofs) > 1 else slant
-            look = {"rotation": angle, "rotation_mode": "anchor", "ha": "center", "va": "bottom" if above else "top"}
-            note(ax, text, (x, roof.attainable(x)), (-3, 4) if above else (3, -4), zorder=8, **look)
+            slant = f"{name}: " if own_slope and len(roofs) > 1 else ""
+            look = {"ha": "center", "va": "bottom" if above else "top", "rotation_mode": "anchor", "zorder": 8}
+            look |= {"rotation": math.degrees(math.atan2(*(end - start)[::-1]))}
+            shift = (-3, 4) if above else (3, -4)
+            note(ax, slant + units.si(roof.bandwidth, "B/s"), (x, roof.attainable(x)), shift, **look)
 
 
-def _mark_ridges(ax: Axes, ridges: Sequence[float], roofs: Mapping[str, Roofline], taken: list) -> None:
+def _mark_ridges(ax: Axes, ridges: Sequence[float], roofs: Mapping[str, Roofline]) -> None:
     """A dot on each ridge and a dotted line to the axis, with its value; values side by side stand at two heights."""
-    low, high = ax.get_xlim()
-    floor = ax.get_ylim()[0]
+    (low, high), (floor, _) = ax.get_xlim(), ax.get_ylim()
     for place, ridge in enumerate(ridge for ridge in ridges if low < ridge < high):
         top = max(roof.peak for roof in roofs.values() if roof.ridge == ridge)
-        ax.plot(
-            [ridge, ridge], [floor, top], color=BLACK, linewidth=0.9, linestyle=":", marker="", label="_ridge", zorder=2
-        )
-        ax.plot([ridge], [top], "D", color=BLACK, markersize=5, label="_ridge", zorder=4)
-        text = f"ridge {number(ridge)}" if place == 0 else f"{number(ridge)}"
-        left = place == 0 and len(ridges) > 1
+        ax.plot([ridge, ridge], [floor, top], ":", color=BLACK, linewidth=0.9, marker="", label="_ridge", zorder=2)
+        ax.plot([ridge], [top], "D", color=BLACK, label="_ridge", zorder=4)
+        left, text = place == 0 and len(ridges) > 1, f"{'' if place else 'ridge '}{number(ridge)}"
         look = {"fontsize": 8.5, "weight": "bold", "zorder": 8, "ha": "right" if left else "left"}
-        text = note(ax, text, (ridge, floor), (-4 if left else 4, 22 + 13 * (place % 3)), **look)
-        _take(ax, text, taken)
+        note(ax, text, (ridge, floor), (-4 if left else 4, 22 + 13 * (place % 3)), **look)
 
 
-def _point(ax: Axes, point: Point, region: str, taken: list) -> None:
-    """The marks of an op, and its label at the first place around it that is free."""
-    colour, marker = _REGIONS[region][1], {"memory-bound": "o", "in between": "D", "compute-bound": "s"}[region]
-    x = point.intensity
+def _point(ax: Axes, point: Point, region: str) -> None:
+    """The marks of an op: open where predicted, filled where measured, joined by a line."""
+    (_, colour, marker), x = _REGIONS[region], point.intensity
+    look = {"marker": marker, "s": 54}
     if point.predicted and point.measured:
         ax.plot([x, x], [point.predicted, point.measured], color=GREY, linewidth=0.9, marker="", label="_gap", zorder=4)
     if point.predicted:
-        look = {"facecolor": "white", "edgecolor": colour, "linewidth": 1.6, "label": f"{point.label} predicted"}
-        ax.scatter([x], [point.predicted], s=52, marker=marker, zorder=5, **look)
+        look |= {"facecolor": "white", "edgecolor": colour, "linewidth": 1.6, "label": f"{point.label} predicted"}
+        ax.scatter([x], [point.predicted], zorder=5, **look)
     if point.measured:
-        look = {"facecolor": colour, "edgecolor": "white", "linewidth": 0.8, "label": f"{point.label} measured"}
-        ax.scatter([x], [point.measured], s=56, marker=marker, zorder=6, **look)
-    best = None
-    for away in (9, 20, 34):
-        for right, up in ((1, 0), (1, -1), (-1, 0), (-1, -1), (0, -1), (1, 1), (-1, 1), (0, 1)):
-            look = {"ha": {1: "left", 0: "center", -1: "right"}[right], "fontsize": 8.5, "zorder": 7}
-            if away > 9:
-                look["arrowprops"] = {"arrowstyle": "-", "linewidth": 0.6, "color": GREY, "shrinkA": 0, "shrinkB": 4}
-            shift = (right * away * (0.8 if up else 1), up * away * (0.9 if right else 1.2))
-            label = note(ax, point.label, (x, point.measured or point.predicted), shift, **look)
-            hidden = _overlap(ax, label, taken)
-            if best is None or hidden < best[0]:
-                if best:
-                    best[1].remove()
-                best = (hidden, label)
-            else:
-                label.remove()
-            if not hidden:
-                _take(ax, label, taken)
-                return
-    _take(ax, best[1], taken)
-
-
-def _box(ax: Axes, text: Any) -> tuple[float, float, float, float]:
-    text.update_positions(ax.figure.canvas.get_renderer())
-    box = Text.get_window_extent(text)  # without the line that leads to it
-    return box.x0, box.y0, box.x1, box.y1
-
-
-def _take(ax: Axes, text: Any, taken: list) -> None:
-    taken.append(_box(ax, text))
-
-
-def _overlap(ax: Axes, text: Any, taken: Sequence[tuple[float, float, float, float]]) -> float:
-    """How many square pixels of a text are hidden by what is taken, by roofs, or lie outside the plot."""
-    x0, y0, x1, y1 = _box(ax, text)
-    hidden = sum(max(min(x1, c) - max(x0, a), 0) * max(min(y1, d) - max(y0, b), 0) for a, b, c, d in taken)
-    frame = ax.bbox
-    outside = max(frame.x0 - x0, 0) + max(x1 - frame.x1, 0) + max(frame.y0 - y0, 0) + max(y1 - frame.y1, 0)
-    for line in ax.lines:
-        if line.get_linewidth() > 1 and len(line.get_xdata()) == 2:  # a part of a roof
-            (a, b), (c, d) = ax.transData.transform(line.get_xydata())
-            for step in range(101):
-                u, v = a + (c - a) * step / 100, b + (d - b) * step / 100
-                hidden += 30 * (x0 - 2 < u < x1 + 2 and y0 - 1 < v < y1 + 1)
-    return hidden + 200 * outside
+        look |= {"facecolor": colour, "edgecolor": "white", "linewidth": 0.8, "label": f"{point.label} measured"}
+        ax.scatter([x], [point.measured], zorder=6, **look)
 
 
 @drawn("Line chart")
@@ -296,33 +234,27 @@ def intensity_curves(
     bottom, top = min(values) / 1.6, max(values) * 2.5
     ax.set(xscale="log", yscale="log", xlim=(left, right), ylim=(bottom, top))
     ax.grid(visible=False)
-    looks = list(itertools.islice(itertools.cycle(LOOKS), max(len(curves), len(ridges))))
-    for (name, (x, y)), (colour, marker, dash) in zip(curves.items(), looks, strict=False):
+    for (name, (x, y)), (colour, marker, dash) in zip(curves.items(), itertools.cycle(LOOKS)):
         look = {"marker": marker if len(x) <= 12 else "", "clip_on": False, "zorder": 3}
         ax.plot(x, y, label=name, color=colour, linestyle=dash, **look)
     past_ends(ax)
-    for (name, ridge), (colour, _, _) in zip(ridges.items(), looks, strict=False):
+    for (name, ridge), (colour, _, _) in zip(ridges.items(), itertools.cycle(LOOKS)):
         colour = colour if len(ridges) == len(curves) > 1 else BLACK
         ax.axhline(ridge, color=colour, linewidth=1, label=name, zorder=2)
         note(ax, f"{name}: {number(ridge)}", (left, ridge), (4, 6), fontsize=8.5, color=INKS[colour], label="_ridge")
+    highest: dict[str, tuple[float, float]] = {}
     for x, y in crossings:
-        ax.plot(
-            [x], [y], "o", color=BLACK, markerfacecolor="white", markersize=7, zorder=5, label=f"crossing at {x:.3g}"
-        )
-    for text in dict.fromkeys(f"{x:.0f}" for x, _ in crossings):
-        same = [(x, y) for x, y in crossings if f"{x:.0f}" == text]
-        x, y = max(same, key=lambda point: point[1])
-        ax.plot([x, x], [bottom, y], color=BLACK, linewidth=0.9, linestyle=":", marker="", label="_guide")
+        look = {"markerfacecolor": "white", "markersize": 7, "zorder": 5}
+        ax.plot([x], [y], "o", color=BLACK, label=f"crossing at {x:.3g}", **look)
+        highest[f"{x:.0f}"] = max(highest.get(f"{x:.0f}", (x, y)), (x, y), key=lambda place: place[1])
+    for text, (x, y) in highest.items():
+        ax.plot([x, x], [bottom, y], ":", color=BLACK, linewidth=0.9, marker="", label="_guide")
         note(ax, text, (x, bottom), (4, 22), weight="bold", zorder=6, label="_crossing")
-    if len(ridges) == 1:
-        (ridge,) = ridges.values()
-        for (name, (tint, ink)), (start, end), va in zip(
-            (("memory-bound", _REGIONS["memory-bound"]), ("compute-bound", _REGIONS["compute-bound"])),
-            ((bottom, ridge), (ridge, top)), ((0, 8), (0, -8)), strict=True,
-        ):  # fmt: skip
-            ax.axhspan(start, end, color=tint, linewidth=0, zorder=0, label="_region")
-            edge = bottom if name == "memory-bound" else top
-            note(ax, name, (right, edge), (-5, va[1]), ha="right", color=INKS[ink], weight="bold", label=name)
+    for name, edge, up in (("memory-bound", bottom, 8), ("compute-bound", top, -8)):
+        if len(ridges) == 1:
+            (ridge,), (tint, ink, _) = ridges.values(), _REGIONS[name]
+            ax.axhspan(edge, ridge, color=tint, linewidth=0, zorder=0, label="_region")
+            note(ax, name, (right, edge), (-5, up), ha="right", color=INKS[ink], weight="bold", label=name)
     words = ", ".join(f"{x:.0f} (intensity {number(y)})" for x, y in crossings)
     return fig, f"A ridge is crossed at {xlabel} = {words}." if crossings else ""
 
@@ -337,33 +269,31 @@ def bandwidth_sweep(
     quiet sample was taken: they stand as crosses aside of the line. Raises ValueError for disturbed ones that were not
     measured, and where no quiet one is left.
     """
-    quiet = {size: rate for size, rate in sorted(bandwidths.items()) if size not in set(disturbed)}
-    if not quiet or not set(disturbed) <= set(bandwidths):
-        raise ValueError(f"disturbed are some of the {len(bandwidths)} working sets, got {sorted(disturbed)}")
-    (first, *_, last) = (*quiet, *quiet)
+    sizes = sorted(bandwidths)
+    quiet, noisy = ([size for size in sizes if (size in disturbed) == aside] for aside in (False, True))
+    if not quiet or not set(disturbed) <= set(sizes):
+        raise ValueError(f"disturbed are some of the {len(sizes)} working sets, got {sorted(disturbed)}")
     fig, ax = canvas(3.2, title or "Bandwidth by working set", "working set", "byte/s")
-    ax.plot(list(quiet), list(quiet.values()), color=BLUE, marker="o", label="measured")
-    if disturbed:
-        marks = sorted(disturbed)
-        look = {"marker": "x", "linestyle": "", "color": GREY, "markeredgewidth": 1.8}
-        ax.plot(marks, [bandwidths[size] for size in marks], label="disturbed", **look)
-        fig.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=2)
+    ax.plot(quiet, [bandwidths[size] for size in quiet], color=BLUE, marker="o", label="measured")
+    if noisy:
+        look = {"color": GREY, "markeredgewidth": 1.8, "label": "disturbed"}
+        ax.plot(noisy, [bandwidths[size] for size in noisy], "x", **look)
+        legend(ax)
     low, high = min(bandwidths.values()), max(bandwidths.values())
     ax.set_xscale("log", base=2)
     ax.set(yscale="log", ylim=(low / 1.6, high * 2.4))
     for name, size in caches.items():
-        ax.axvline(size, color=BLACK, linewidth=1, linestyle=(0, (4, 3)), marker="", label=f"_{name}")
+        ax.axvline(size, color=BLACK, linewidth=1, linestyle=DASHES, marker="", label=f"_{name}")
         note(ax, f"{name}\n{units.iec(size)}", (size, high * 2.2), (3, 0), va="top", fontsize=8.5, bbox=PLATE)
-    for size, side in ((first, "left"), (last, "right")):
-        note(ax, units.si(quiet[size], "B/s"), (size, quiet[size]), (0, -13), ha=side, weight="bold")
-    sizes = sorted(bandwidths)
-    step = max(1, len(sizes) // 6)
+    ends = {size: units.si(bandwidths[size], "B/s") for size in (quiet[0], quiet[-1])}
+    for size, side in zip(ends, ("left", "right"), strict=False):
+        note(ax, ends[size], (size, bandwidths[size]), (0, -13), ha=side, weight="bold")
+    ticks = sizes[:: max(1, len(sizes) // 6)]
+    ax.set_xticks(ticks, map(units.iec, ticks))
     ax.yaxis.set_minor_formatter(NullFormatter())
     ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    ax.set_xticks(sizes[::step], [units.iec(size) for size in sizes[::step]])
     ax.yaxis.set_major_formatter(EngFormatter(sep=" "))
-    ends = " to ".join(f"{units.si(quiet[size], 'B/s')} with {units.iec(size)}" for size in (first, last))
-    count = (
-        f" {len(disturbed)} of {len(bandwidths)} points are disturbed: {', '.join(map(units.iec, sorted(disturbed)))}."
-    )
-    return fig, f"From {ends}." + (count if disturbed else "")
+    words = f"From {' to '.join(f'{rate} with {units.iec(size)}' for size, rate in ends.items())}."
+    if noisy:
+        words += f" {len(noisy)} of {len(sizes)} points are disturbed: {', '.join(map(units.iec, noisy))}."
+    return fig, words
