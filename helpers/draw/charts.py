@@ -10,25 +10,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, MaxNLocator, NullLocator, ScalarFormatter
 
 from helpers import units
-from helpers.draw.drawing import (
-    BLACK,
-    BLUE,
-    DASHES,
-    GREY,
-    INKS,
-    LOOKS,
-    PLATE,
-    TINTS,
-    VERMILLION,
-    FreePlaces,
-    canvas,
-    drawn,
-    figure,
-    legend,
-    note,
-    number,
-    past_ends,
-    rows,
+
+from helpers.draw.drawing import (  # isort: skip
+    BLACK, BLUE, DASHES, GREY, INKS, LOOKS, PLATE, TINTS, VERMILLION, FreePlaces, canvas, drawn, figure, legend,
+    note, number, past_ends, rows,
 )  # fmt: skip
 
 

@@ -10,22 +10,9 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, NullLocator
 
 from helpers import formats
-from helpers.draw.drawing import (
-    BLUE,
-    DASHES,
-    GREY,
-    INKS,
-    LOOKS,
-    TINTS,
-    VERMILLION,
-    canvas,
-    cell,
-    drawn,
-    legend,
-    note,
-    number,
-    past_ends,
-    rows,
+
+from helpers.draw.drawing import (  # isort: skip
+    BLUE, DASHES, GREY, INKS, LOOKS, TINTS, VERMILLION, canvas, cell, drawn, legend, note, number, past_ends, rows,
 )  # fmt: skip
 from helpers.formats import FloatFormat
 

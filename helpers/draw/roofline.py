@@ -12,26 +12,10 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter, NullLocator, StrMethodFormatter
 
 from helpers import units
-from helpers.draw.drawing import (
-    BLACK,
-    BLUE,
-    DASHES,
-    GREEN,
-    GREY,
-    GROUNDS,
-    INKS,
-    LOOKS,
-    PLATE,
-    VERMILLION,
-    WIDTH,
-    FreePlaces,
-    arrow,
-    canvas,
-    drawn,
-    legend,
-    note,
-    number,
-    past_ends,
+
+from helpers.draw.drawing import (  # isort: skip
+    BLACK, BLUE, DASHES, GREEN, GREY, GROUNDS, INKS, LOOKS, PLATE, VERMILLION, WIDTH, FreePlaces, arrow, canvas,
+    drawn, legend, note, number, past_ends,
 )  # fmt: skip
 from helpers.roofline import Roofline
 

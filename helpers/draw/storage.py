@@ -10,20 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from helpers.draw.drawing import (
-    BLUE,
-    GREEN,
-    GREY,
-    INKS,
-    TINTS,
-    VERMILLION,
-    WIDTH,
-    arrow,
-    canvas,
-    cell,
-    drawn,
-    figure,
-    rows,
+from helpers.draw.drawing import (  # isort: skip
+    BLUE, GREEN, GREY, INKS, TINTS, VERMILLION, WIDTH, arrow, canvas, cell, drawn, figure, rows,
 )  # fmt: skip
 from helpers.storage import layout, offset_of, plan_view, same_storage
 
