@@ -1,7 +1,10 @@
 """The block and the GPT of the course against PyTorch's own layers and published counts."""
 
+import ast
 import doctest
+import inspect
 
+import nbformat
 import pytest
 import torch
 from torch import nn
@@ -9,6 +12,7 @@ from torch.nn import functional as F
 
 from helpers import model
 from helpers.model import GPT, MODELS, Block, Config
+from tests.tools.course import NOTEBOOKS
 
 GPT2 = Config("GPT-2 like", layers=2, width=64, heads=4, vocabulary=100, context=32)
 LLAMA = Config("Llama like", 2, 64, 8, 100, 32, hidden=160, key_heads=2, family="Llama", tied=False)
@@ -133,3 +137,15 @@ def test_impossible_sizes_are_refused(change):
 
 def test_examples():
     assert doctest.testmod(model).failed == 0
+
+
+def test_the_attention_that_notebook_03_writes_is_this_one():
+    def statements(source: str) -> list[str]:
+        (function,) = ast.parse(source).body
+        return [ast.unparse(line) for line in function.body]
+
+    notebook = nbformat.read(NOTEBOOKS[3], as_version=4)
+    (written,) = (cell.source for cell in notebook.cells if cell.source.startswith("def attention("))
+    _, sizes, fused_in_one_op, *rest = statements(inspect.getsource(model.attention))
+    assert fused_in_one_op.startswith("if fused")
+    assert statements(written) == [sizes, *rest]

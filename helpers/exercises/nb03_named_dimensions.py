@@ -14,85 +14,97 @@ _WORDS = ("passes", "raises")
 parts("enforced",
     a=part("passes", [("raises", "Nothing checks an assignment here: its annotation only documents.")], words=_WORDS),
     b=part("passes", [("raises", "Without a type checker nobody reads the annotation of a parameter.")], words=_WORDS),
-    c=part("raises", [("passes", "In one call a name has one size: seq cannot be 3 in x and 4 in w.")], words=_WORDS),
+    c=part("raises", [("passes", "In one call a name has one size: width cannot be 3 in x and 4 in w.")], words=_WORDS),
     d=part("raises", [("passes", "The return value is checked, too: its shape is (2, 3), not (2,).")], words=_WORDS),
     e=part("passes", [("raises", "The checker compares sizes, and names mean nothing to it: here they agree.")],
            words=_WORDS))
 
 
-def _counting(*shape: int, start: int = 0) -> torch.Tensor:
-    """Different whole numbers in float64, where sums and products of them are exact."""
-    return torch.arange(start, start + math.prod(shape), dtype=torch.float64).view(shape)
-
-
 _Rewrite = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
+_r = random.Random(3)
+_XYW = [tuple(whole(_r, *shape, most=99) for shape in ((2, 6, 8), (2, 6, 8), (8, 5))) for _ in range(2)]
 
 
 def _rewrite(right: _Rewrite, *wrong: tuple[_Rewrite, str]) -> Exercise:
-    return part(right, wrong, cases=[(_counting(2, 6, 8), _counting(2, 6, 8, start=7), _counting(8, 5))])
+    return part(right, wrong, cases=_XYW)
 
 
-parts("ten_rewrites",
-    a=_rewrite(lambda x, y, w: x.transpose(1, 2),
+parts("eight_rewrites",
+    a=_rewrite(lambda x, y, w: x.mT,
+        (lambda x, y, w: x, "Nothing moved: t and d change places."),
         (lambda x, y, w: x.transpose(0, 1), "You exchanged the first two names: the old way exchanges the last two.")),
-    b=_rewrite(lambda x, y, w: x.flatten(1),
-        (lambda x, y, w: x.mT.flatten(1),
-         "The merged names are in the wrong order: (seq hidden) is the order of memory."),
-        (lambda x, y, w: x.flatten(0, 1), "You merged batch and seq: the old way keeps batch.")),
-    c=_rewrite(lambda x, y, w: x.unflatten(2, (2, 4)).transpose(1, 2),
+    b=_rewrite(lambda x, y, w: x.unflatten(2, (2, 4)).transpose(1, 2),
         (lambda x, y, w: x.unflatten(2, (4, 2)).permute(0, 3, 1, 2),
-         "You split hidden as (dim heads): view splits it with the head as the slow digit, (heads dim)."),
-        (lambda x, y, w: x.unflatten(2, (2, 4)), "Your output still has seq before heads: the transpose swapped them."),
-        (lambda x, y, w: x.unflatten(2, (4, 2)).transpose(1, 2), "There are two heads of four numbers, not four.")),
-    d=_rewrite(lambda x, y, w: x.permute(1, 0, 2).flatten(1),
+         "You split d as (c h): view splits it with the head as the slow digit, (h c)."),
+        (lambda x, y, w: x.unflatten(2, (2, 4)), "Your output still has t before h: the transpose swapped them."),
+        (lambda x, y, w: x.unflatten(2, (4, 2)).transpose(1, 2), "There are two heads of four channels, not four.")),
+    c=_rewrite(lambda x, y, w: x.transpose(0, 1).flatten(1),
         (lambda x, y, w: x.permute(1, 2, 0).flatten(1),
-         "The merged names are in the wrong order: after the permute batch comes before hidden.")),
-    e=_rewrite(lambda x, y, w: x.mean(-1),
+         "The merged names are in the wrong order: after the permute b comes before d."),
+        (lambda x, y, w: x.flatten(1), "The result has t in front: b and d merge, and t is left."),
+        (lambda x, y, w: x.transpose(0, 1), "The flatten is missing: b and d belong into one bracket."),
+        (lambda x, y, w: x.flatten(0, 1), "You merged b and t: the permute puts t in front, then b and d merge.")),
+    d=_rewrite(lambda x, y, w: x.mean(-1),
         (lambda x, y, w: x.sum(-1), "You took the sum: the old way is a mean, so the new way is one, too."),
-        (lambda x, y, w: x.mean(1), "You averaged over seq: the name that the output leaves out is the one that goes."),
-        (lambda x, y, w: x.mean(-1, keepdim=True), "You kept a 1 in the place of hidden: the old way drops it.")),
-    f=_rewrite(lambda x, y, w: x.amax((1, 2), keepdim=True),
+        (lambda x, y, w: x.mean(1), "You averaged over t: the name that the output leaves out is the one that goes."),
+        (lambda x, y, w: x.mean(0), "You averaged over b: the name that the output leaves out is the one that goes."),
+        (lambda x, y, w: x.mean(-1, keepdim=True), "You kept a 1 in the place of d: the old way drops it.")),
+    e=_rewrite(lambda x, y, w: x.amax((1, 2), keepdim=True),
         (lambda x, y, w: x.amax((1, 2)), "The keepdim is lost: write a 1 in the place of each name that goes."),
         (lambda x, y, w: x.mean((1, 2), keepdim=True), "You took the mean; amax is the maximum."),
+        (lambda x, y, w: x.sum((1, 2), keepdim=True), "You took the sum; amax is the maximum."),
         (lambda x, y, w: x.amin((1, 2), keepdim=True), "You took the minimum; amax is the maximum.")),
-    g=_rewrite(lambda x, y, w: x[:, None].expand(-1, 3, -1, -1),
-        (lambda x, y, w: x[None].expand(3, -1, -1, -1), "The new dimension is in the wrong place: it follows batch."),
-        (lambda x, y, w: x.repeat(1, 3, 1), "The copies are a dimension of their own: leave out the brackets.")),
-    h=_rewrite(lambda x, y, w: x.repeat_interleave(2, dim=1),
+    f=_rewrite(lambda x, y, w: x.repeat_interleave(2, dim=1),
         (lambda x, y, w: x.repeat(1, 2, 1),
-         "You repeat the whole sequence, (copy seq): repeat_interleave repeats each element, (seq copy).")),
-    i=_rewrite(lambda x, y, w: x @ w,
-        (lambda x, y, w: (x @ w).mT, "The output names are swapped: batch seq out, as of a matmul."),
-        (lambda x, y, w: (x @ w).sum(1), "The name seq is missing from the output, so it was summed.")),
-    j=_rewrite(lambda x, y, w: x @ y.mT,
+         "You repeat the whole text, (copy t): repeat_interleave repeats each token, (t copy)."),
+        (lambda x, y, w: x[:, :, None].expand(-1, -1, 2, -1),
+         "You left the copies as a dimension of their own: merge it with t in a bracket.")),
+    g=_rewrite(lambda x, y, w: x @ w,
+        (lambda x, y, w: (x @ w).mT, "The output names are swapped: b t out, as of a matmul."),
+        (lambda x, y, w: (x @ w).sum(1), "The name t is missing from the output, so it was summed."),
+        (lambda x, y, w: x.sum(-1, keepdim=True) * w.sum(0),
+         "The name that is summed is spelt in two ways, so each is summed by itself.")),
+    h=_rewrite(lambda x, y, w: x @ y.mT,
         (lambda x, y, w: y @ x.mT, "The output names are swapped: rows belong to x, columns to y."),
         (lambda x, y, w: (x * y).sum(-1),
-         "You gave the two sequences one name: that keeps only equal positions. They need two names.")))
+         "You gave the tokens of x and of y one name: that keeps only equal positions. They need two names.")))
 
 
-def _pairs(x: torch.Tensor) -> torch.Tensor:
-    return torch.stack(x.chunk(2, dim=-1), dim=-1).flatten(-2)
+def _rows(w: torch.Tensor, *digits: int, order: tuple[int, ...]) -> torch.Tensor:
+    """The rows of w, split into digits of these sizes, in another order of the digits."""
+    return w.unflatten(0, digits).permute(*order, len(digits)).flatten(0, len(digits) - 1)
 
 
-def _back(x: torch.Tensor) -> torch.Tensor:
-    return torch.cat((x[..., ::2], x[..., 1::2]), dim=-1)
+def _draw_keys(r: random.Random) -> tuple[torch.Tensor, int]:
+    kv, pairs = r.randint(2, 5), r.randint(3, 6)
+    return whole(r, kv * 2 * pairs, r.randint(1, 5), most=999), kv
 
 
-function("halves_to_pairs",
-    _pairs, [
-    (_back, "That is the way back, from pairs to halves: here split is the slow digit of the input."),
-    (lambda x: x.clone(), "Nothing moved: with the same brackets on both sides a pattern does nothing."),
-    (lambda x: _pairs(x).unflatten(-1, (-1, 2)).flip(-1).flatten(-2), "In each pair the second half came first."),
-    (lambda x: torch.stack(x.chunk(2, dim=-1), dim=-1),
-     "You left the pairs as a dimension of their own: merge it with brackets on the right side."),
-    (lambda x: torch.stack(x.chunk(2, dim=-1), dim=-2), "You left the halves as a dimension of their own: merge them."),
-    (lambda x: torch.cat(x.chunk(2, dim=-1)[::-1], dim=-1),
-     "You exchanged the halves: the numbers of a pair must meet."),
-    (lambda x: _pairs(x.flatten()).view(x.shape), "You cut all of x in two: only the last dimension is split."),
-    (lambda x: x.unflatten(-1, (2, -1)).reshape(*x.shape[:-1], -1, 2), "A reshape moves nothing: it keeps the order."),
+function("to_neighbours",
+    lambda w, kv: _rows(w, kv, 2, len(w) // kv // 2, order=(0, 2, 1)), [
+    (lambda w, kv: _rows(w, kv, len(w) // kv // 2, 2, order=(0, 2, 1)),
+     "That is the way of section 5, from neighbours to halves: here *two* is the slower digit of the input."),
+    (lambda w, kv: _rows(w, 2, len(w) // 2, order=(1, 0)),
+     "You took all heads for one: each head has halves of its own, so kv is the slowest digit on both sides."),
+    (lambda w, kv: w.clone(), "Nothing moved: with the same brackets on both sides a pattern does nothing."),
+    (lambda w, kv: _rows(w, kv, 2, len(w) // kv // 2, order=(2, 1, 0)),
+     "The key heads moved, too: kv stays the slowest digit."),
+    (lambda w, kv: _rows(w, kv, 2, len(w) // kv // 2, order=(1, 2, 0)),
+     "The key heads moved, too: kv stays the slowest digit."),
+    (lambda w, kv: _rows(w, kv, 2, len(w) // kv // 2, order=(2, 0, 1)),
+     "The key heads moved, too: kv stays the slowest digit."),
+    (lambda w, kv: _rows(w, kv, 2, len(w) // kv // 2, order=(1, 0, 2)),
+     "The halves have changed places with the heads: two and pair are to change places within a head."),
+    (lambda w, kv: w.unflatten(0, (kv, 2, -1)).transpose(1, 2),
+     "You left the digits as dimensions of their own: merge them in a bracket on the right side."),
     ],
-    cases=[(_counting(8),), (_counting(3, 12),), (_counting(2, 3, 6),)],
-    draw=lambda r: (_counting(*(r.randint(1, 4) for _ in range(r.randint(0, 3))), 2 * r.randint(2, 9)),))
+    cases=[(torch.arange(8.0)[:, None], 1), (torch.arange(8.0)[:, None], 2), (torch.arange(72.0).view(24, 3), 4)],
+    draw=_draw_keys)
+
+
+def _counting(*shape: int, start: int = 0) -> torch.Tensor:
+    """Different whole numbers in float64, where sums and products of them are exact."""
+    return torch.arange(start, start + math.prod(shape), dtype=torch.float64).view(shape)
 
 
 def _patches(image: torch.Tensor, size: int, order: str = "ijklc", step: bool = False) -> torch.Tensor:
@@ -135,38 +147,39 @@ function("patchify",
     cases=[(_counting(4, 6, 3), 2), (_counting(6, 3, 1), 3), (_counting(8, 4, 2), 2)], draw=_draw_image)
 
 
-def _normal(
-    over: tuple[int, ...] = (0, 1, 2), *, centre: bool = True, power: float = 0.5, correction: int = 0
-) -> Callable[[torch.Tensor], torch.Tensor]:
-    def normalise(images: torch.Tensor) -> torch.Tensor:
-        centred = images - images.mean(over, keepdim=True) if centre else images
-        return centred / images.var(over, correction=correction, keepdim=True) ** power
-
-    return normalise
+def _averaged(w: torch.Tensor, digits: tuple[int, ...], gone: int) -> torch.Tensor:
+    return w.unflatten(0, digits).mean(gone).flatten(0, 1)
 
 
-function("channel_norm",
-    _normal(), [
-    (_normal((1, 2)), "You normalised each image by itself: the batch has to go from the output of reduce as well."),
-    (_normal((0, 1, 2, 3)), "You normalised all channels together: each needs a mean of its own, so c stays."),
-    (_normal((0,)), "You normalised each pixel over the batch: height and width have to go from the output as well."),
-    (_normal((3,)), "You normalised over the channels: c is the name that stays."),
-    (_normal(power=1), "You divided by the variance: the standard deviation is its square root."),
-    (_normal(correction=1),
-     "You divided by n − 1, as torch.std does unless told otherwise; here it is the mean over all n."),
-    (_normal(centre=False), "You did not subtract the mean."),
-    (lambda x: x - x.mean((0, 1, 2)), "You subtracted the mean and did not divide by the standard deviation."),
-    (lambda x: (x - x.mean((0, 1, 2))) / (x**2).mean((0, 1, 2)) ** 0.5,
-     "The differences are squared, from the mean, and not the numbers themselves."),
-    (lambda x: (x - x.mean((0, 1, 2))) / (x - x.mean((0, 1, 2))).abs().mean((0, 1, 2)),
-     "That is the mean of the absolute differences: square them, and take the root of their mean."),
-    (lambda x: (x - x.mean((0, 1, 2))) * x.var((0, 1, 2), correction=0) ** 0.5,
-     "You multiplied by the deviation: divide."),
-    (lambda x: (x - x.mean((0, 1, 2))) / (x.amax((0, 1, 2)) - x.amin((0, 1, 2))),
-     "That is the range, not the deviation."),
+def _draw_heads(r: random.Random) -> tuple[torch.Tensor, int, int]:
+    kv, group, c = r.randint(2, 4), r.choice((2, 4)), r.randint(3, 5)
+    if kv == group:
+        kv += 1
+    return whole(r, kv * group * c, r.randint(1, 4), most=99), kv * group, kv
+
+
+function("average_heads",
+    lambda w, heads, kv: _averaged(w, (kv, heads // kv, len(w) // heads), 1), [
+    (lambda w, heads, kv: _averaged(w, (heads // kv, kv, len(w) // heads), 0),
+     "You averaged heads that lie apart, (group kv): neighbours form a group, so kv is the slow digit."),
+    (lambda w, heads, kv: heads // kv * _averaged(w, (kv, heads // kv, len(w) // heads), 1),
+     "You added the heads of a group: the average is asked for."),
+    (lambda w, heads, kv: w.unflatten(0, (kv, heads // kv, len(w) // heads)).mean(1),
+     "You left kv and c as two dimensions: merge them in a bracket."),
+    (lambda w, heads, kv: _averaged(w, (heads // kv, kv, len(w) // heads), 1),
+     "You gave kv and group each other's size: kv heads remain, each the average of heads // kv."),
+    (lambda w, heads, kv: w.unflatten(0, (kv, heads // kv, len(w) // heads)).amax(1).flatten(0, 1),
+     "You took the largest of the heads: the average is asked for."),
+    (lambda w, heads, kv: w.unflatten(0, (kv, heads // kv, len(w) // heads))[:, 0].flatten(0, 1),
+     "You kept the first head of each group: the average of them is asked for."),
+    (lambda w, heads, kv: _averaged(w, (kv, heads // kv, len(w) // heads), 2),
+     "You averaged over the channels of each head: group is the name that goes, and c stays."),
+    (lambda w, heads, kv: _averaged(w, (kv, len(w) // heads, heads // kv), 2),
+     "You averaged neighbouring channels of a head: c is the fastest digit, and group is the middle one."),
     ],
-    cases=[(_counting(2, 3, 4, 3) ** 1.5,), (_counting(3, 2, 5, 2) ** 2,)],
-    draw=lambda r: (_counting(r.randint(2, 3), *(r.randint(2, 4) for _ in range(3)), start=1).sin() * 9 + 2,))
+    cases=[(torch.arange(16.0).view(8, 2), 4, 2), (torch.arange(16.0).view(8, 2) ** 2, 4, 1),
+           (torch.arange(24.0).view(12, 2), 6, 6), (torch.arange(48.0).view(24, 2) ** 2, 6, 2)],
+    draw=_draw_heads)
 
 
 def _names(pattern: str) -> tuple[list[str], list[str]]:
@@ -176,22 +189,22 @@ def _names(pattern: str) -> tuple[list[str], list[str]]:
 
 
 def _loops(count: Callable[[list[str], list[str]], list[str] | set[str]], flop: int = 2) -> Callable[..., int]:
-    """The FLOP where the loops run over the names that `count` gives, of those of the inputs and of the output."""
+    """The FLOPs where the loops run over the names that `count` gives, of those of the inputs and of the output."""
     return lambda pattern, sizes: flop * math.prod(sizes[name] for name in count(*_names(pattern)))
 
 
 def _draw_pattern(r: random.Random) -> tuple[str, dict[str, int]]:
     """Names of which some are parts of others, and sizes for more names than the pattern has."""
-    names = r.sample(("h", "hi", "hidden", "k", "key", "q", "seq", "b"), 6)
+    names = r.sample(("h", "hi", "heads", "k", "key", "t", "token", "b"), 6)
     both, first, second, spare = names[:2], names[2:4], names[4:5], names[5]
     result = [*r.sample(both, r.randint(0, 2)), *first[: r.randint(0, 2)], *second]
     sizes = dict(zip([*names, "batch"], r.sample(range(2, 30), 7), strict=True))
     return f"{' '.join(both + first)}, {' '.join(second + both)} -> {' '.join(result)}", sizes | {spare: 31}
 
 
-function("einsum_flop",
+function("einsum_flops",
     _loops(lambda ins, out: set(ins)), [
-    (_loops(lambda ins, out: set(ins), flop=1), "You counted MACs: each is a multiplication and an addition, 2 FLOP."),
+    (_loops(lambda ins, out: set(ins), flop=1), "You counted MACs: each is a multiplication and an addition, 2 FLOPs."),
     (_loops(lambda ins, out: ins),
      "You multiplied a name once for each input that has it: the loops run once over each name."),
     (_loops(lambda ins, out: out),
@@ -202,7 +215,7 @@ function("einsum_flop",
     (lambda pattern, sizes: 2 * math.prod(sizes.values()),
      "You multiplied all the sizes given: take only the names that the pattern has."),
     (lambda pattern, sizes: 2 * math.prod(size for name, size in sizes.items() if name in pattern),
-     "A name may be a part of another, as h of hidden: split the pattern into names."),
+     "A name may be a part of another, as h of heads: split the pattern into names."),
     (lambda pattern, sizes: 2 * sum(sizes[name] for name in set(_names(pattern)[0])), "Loops inside loops: multiply."),
     (lambda pattern, sizes: _loops(lambda i, o: set(i))(pattern, sizes) - _loops(lambda i, o: o, 1)(pattern, sizes),
      "That leaves out the first addition of each sum. It is exact, but the convention is 2 for every step."),
@@ -210,25 +223,25 @@ function("einsum_flop",
      "A name may have several letters: split the pattern at the blanks."),
     ],
     cases=[("i j, j k -> i k", {"i": 3, "j": 5, "k": 7}), ("i j,j k->i k", {"i": 3, "j": 5, "k": 7}),
-           ("seq hidden, hidden out -> seq out", {"seq": 16, "hidden": 32, "h": 12, "heads": 4, "out": 8}),
-           ("b n q d, b n k d -> b n q k", {"b": 2, "n": 12, "q": 1024, "k": 1024, "d": 64}), ("i, i ->", {"i": 1000})],
+           ("token width, width out -> token out", {"token": 16, "width": 32, "h": 12, "heads": 4, "out": 8}),
+           ("b t h c, b s h c -> b h t s", {"b": 2, "h": 12, "t": 1024, "s": 1024, "c": 64}), ("i, i ->", {"i": 1000})],
     draw=_draw_pattern)
 
 
 def _attention(
-    split: str = "heads dim", softmax: int = -1, merge: str = "heads dim",
+    split: str = "h c", softmax: int = -1, merge: str = "h c",
     scale: Callable[[int, int], float] = lambda dim, heads: math.sqrt(dim),
 ) -> Callable[[torch.Tensor, torch.Tensor, torch.Tensor, int], torch.Tensor]:
-    def apart(x: torch.Tensor, heads: int) -> torch.Tensor:  # (batch, heads, seq, dim)
-        if split == "heads dim":
+    def apart(x: torch.Tensor, heads: int) -> torch.Tensor:  # b h t c
+        if split == "h c":
             return x.unflatten(-1, (heads, -1)).transpose(1, 2)
         return x.unflatten(-1, (-1, heads)).permute(0, 3, 1, 2)
 
     def attend(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, heads: int) -> torch.Tensor:
         dim = q.shape[-1] // heads
         scores = apart(q, heads) @ apart(k, heads).mT / scale(dim, heads)
-        result = scores.softmax(softmax) @ apart(v, heads)  # (batch, heads, seq, dim)
-        return result.permute((0, 2, 1, 3) if merge == "heads dim" else (0, 2, 3, 1)).flatten(2)
+        result = scores.softmax(softmax) @ apart(v, heads)  # b h t c
+        return result.permute((0, 2, 1, 3) if merge == "h c" else (0, 2, 3, 1)).flatten(2)
 
     return attend
 
@@ -241,21 +254,21 @@ def _draw_attention(r: random.Random) -> tuple[torch.Tensor, torch.Tensor, torch
 
 function("repair_attention",
     _attention(), [
-    (_attention("dim heads", -2), "That is still the attention with both bugs."),
-    (_attention("dim heads", merge="dim heads"),
-     "Your brackets agree, but hidden is (heads dim): the head is the slow digit in all of them."),
-    (_attention("dim heads", -2, "dim heads"),
+    (_attention("c h", -2), "That is still the attention with both bugs."),
+    (_attention("c h", merge="c h"),
+     "Your brackets agree, but d is (h c): the head is the slow digit in all of them."),
+    (_attention("c h", -2, "c h"),
      "The brackets agree now, the wrong way round, and the softmax is as before."),
     (_attention(softmax=-2), "The weights of a query still do not add up to 1: the softmax runs over the wrong name."),
     (_attention(softmax=1), "The weights of a query still do not add up to 1: the softmax runs over the heads."),
-    (_attention("dim heads"),
+    (_attention("c h"),
      "The softmax is right now. The heads are taken apart in one order and put together in another."),
-    (_attention(merge="dim heads"), "The heads are put together in another order than they were taken apart."),
+    (_attention(merge="c h"), "The heads are put together in another order than they were taken apart."),
     (_attention(scale=lambda dim, heads: math.sqrt(dim * heads)),
-     "The scale was right: divide by the square root of dim, the width of one head, not of all heads."),
-    (_attention(scale=lambda dim, heads: math.sqrt(heads)), "The scale was right: dim is what is summed, not heads."),
-    (_attention(scale=lambda dim, heads: dim), "The scale was right: divide by the square root of dim, not by dim."),
-    (_attention(scale=lambda dim, heads: 1), "The scale was right: scores are divided by the square root of dim."),
+     "The scale was right: divide by the square root of c, the width of one head, not of all heads."),
+    (_attention(scale=lambda dim, heads: math.sqrt(heads)), "The scale was right: c is what is summed, not h."),
+    (_attention(scale=lambda dim, heads: dim), "The scale was right: divide by the square root of c, not by c."),
+    (_attention(scale=lambda dim, heads: 1), "The scale was right: scores are divided by the square root of c."),
     (_attention(scale=lambda dim, heads: dim**-0.5), "The scale was right: divide by the root, do not multiply."),
     (lambda q, k, v, heads: _attention()(q, k, v, 1), "Each head attends by itself: take the heads apart first."),
     ],
@@ -276,7 +289,6 @@ def _qkv(queries: int, keys: int, dim: int, value: int) -> tuple[torch.Tensor, .
     return tuple(torch.empty(n, m, device="meta") for n, m in ((queries, dim), (keys, dim), (keys, value)))
 
 
-_r = random.Random(3)
 _SIZES = [(256, 256, 8, 8), (4, 4, 64, 64), (300, 20, 16, 2), (1, 300, 16, 16), (40, 4, 16, 16), (300, 16, 16, 16),
           (1, 4096, 256, 256), *[[round(2 ** _r.uniform(0, 6)) for _ in range(4)] for _ in range(25)]]
 function("cheapest_order",
@@ -284,7 +296,7 @@ function("cheapest_order",
     (lambda q, k, v: _product(True, q, k, v),
      "You go from left to right, as one einsum of three tensors does: sometimes the other order is cheaper."),
     (lambda q, k, v: _product(False, q, k, v),
-     "You always start with k and v: for short sequences and wide heads the other order is cheaper."),
+     "You always start with k and v: for short texts and wide heads the other order is cheaper."),
     (lambda q, k, v: _product(not _left_first(q, k, v), q, k, v),
      "You compare the two orders and take the dearer one."),
     (lambda q, k, v: _product(len(q) <= q.shape[1], q, k, v), "Four sizes count, not two: write down both costs."),
