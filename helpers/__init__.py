@@ -8,13 +8,13 @@
 - flops: the rules for the FLOPs of one op
 - timing: measure(function), a time with its spread, and whether it was disturbed
 - model: the block and the GPT of the course in named dimensions, and published configurations
-- exercises: the cases, the oracle, the usual mistakes and the hint of every exercise
+- exercises: the cases, the oracle and the usual mistakes of every exercise; how an answer is run, compared, scored
 - counting: count(fn, *args) -> Cost: FLOPs and bytes, op by op
 - machine: this device and the best that it can do: peak(dtype), bandwidth(nbytes), runs(ops), record(); load(file)
 - budget: what a model costs: a block box by box; bytes by term, FLOPs and least time of training and decoding
 - draw: every figure of the course; each displays itself, as a picture and in words
 - explore: the interactive views
-- selfcheck: check(exercise, answer) and compare(guess, measured)
+- selfcheck: check(exercise, answer) and compare(guess, value, unit)
 - export: the notebooks as slides and as pages, without a network: `python -m helpers.export`
 
 Notebooks write `from helpers import formats` and call `formats.decode(...)`, so that a call names the file to open.

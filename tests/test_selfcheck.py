@@ -39,27 +39,11 @@ def ask(monkeypatch):
     EXERCISES.pop("probe", None)
 
 
-def judged(exercise, formula):
-    """The verdict on a formula, or on the value that it returns where the exercise asks for one."""
-    EXERCISES["probe"] = exercise
-    try:
-        return check("probe", formula if exercise.cases else formula())
-    finally:
-        del EXERCISES["probe"]
-
-
-@pytest.mark.parametrize("name", EXERCISES)
-def test_the_oracle_is_correct(name):
-    exercise = EXERCISES[name]
-    asked_for_values = not any(one.cases for one in (exercise, *exercise.parts.values()))
-    answers = exercise.oracle() if asked_for_values else exercise.oracle
-    assert check(name, *(answers if isinstance(answers, tuple) else (answers,))).message == "correct."
-
-
 @pytest.mark.parametrize("name", SINGLE)
-def test_each_named_mistake_is_named(name):
+def test_each_named_mistake_is_named(monkeypatch, name):
+    monkeypatch.setitem(EXERCISES, "probe", SINGLE[name])
     for formula, sentence in SINGLE[name].wrong:
-        verdict = judged(SINGLE[name], formula)
+        verdict = check("probe", formula if SINGLE[name].cases else formula())
         assert (verdict.status, verdict.message[-len(sentence) :]) == ("not yet", sentence)
         assert sentence[-1] in ".?" and (sentence[0].isupper() or sentence.startswith(("float", "bfloat")))
 
@@ -70,18 +54,11 @@ def test_no_one_step_slip_of_a_solution_is_accepted(path):
     assert total > 50 and not wrong, f"add a case or a draw, or list it in `same` with a reason: {wrong}"
 
 
-class Hostile:
-    """An answer that fails at everything."""
-
-    def __repr__(self):
-        raise RuntimeError("no repr")
-
-    def __eq__(self, other):
-        raise RuntimeError("no comparison")
-
-    __hash__ = None
+def fails(*args):
+    raise RuntimeError("nothing works")
 
 
+Hostile = type("Hostile", (), {"__repr__": fails, "__eq__": fails, "__hash__": None})
 X = torch.arange(12.0).view(3, 4)  # 48 bytes
 KEPT = torch.ones(5)
 RUBBISH = [
@@ -109,101 +86,75 @@ def test_rubbish_is_answered_calmly(ask, kind, thing):
         assert "Traceback" not in verdict._repr_html_()
 
 
-@pytest.mark.parametrize("name", EXERCISES)
-def test_dots_and_none_are_not_attempted(name):
-    count = max(len(EXERCISES[name].parts), 1)
-    for nothing in (None, ...):
-        assert check(name, *[nothing] * count).status == "not attempted"
-    assert check(name).status == "not attempted"
-
-
-def test_a_function_that_returns_dots_is_not_attempted():
+def test_dots_and_none_are_not_attempted():
     def fastest(*args):
         return ...
 
-    fastest.__name__ = next(name for name, one in EXERCISES.items() if one.cases)
-    assert (check(fastest).exercise, check(fastest).status) == (fastest.__name__, "not attempted")
-    for nothing in (None, (..., ...), (1, ...)):
-        assert check(fastest.__name__, lambda *args, nothing=nothing: nothing).status == "not attempted"
+    fastest.__name__ = name = next(name for name, one in EXERCISES.items() if one.cases)
+    assert (check(fastest).exercise, check(fastest).status) == (name, "not attempted")
+    for nothing in (None, ..., (..., ...), (1, ...)):
+        assert check(name, lambda *args, nothing=nothing: nothing).status == "not attempted"
+        assert check(name, nothing).status == check(name).status == "not attempted"
 
 
-@pytest.mark.parametrize(
-    ("right", "found"),
-    [
-        (2, 2.0), (2, np.int64(2)), (2, np.array([2])), (2, torch.tensor(2)), (2, torch.tensor([[2.0]])),
-        (2, Fraction(2)), (2, Decimal(2)), (0.5, Fraction(1, 2)), (0.5, np.float32(0.5)), (1.0, 1 + 0.5e-6),
-        (True, np.bool_(True)), (True, torch.tensor(True)), (False, np.array(False)),
-        ((1, 2), [1, 2]), ((1, 2), torch.Size([1, 2])), ((1, 2), np.array([1.0, 2.0])), ((1, 2), torch.tensor([1, 2])),
-        ((0, 1), range(2)), ((1, 2), (torch.tensor(1), np.float64(2))), (((1, 2), 3), [[1, 2], 3]),
-        ("bfloat16", torch.bfloat16), ("bfloat16", "torch.bfloat16"), ("bfloat16", " BF16 "),
-        ("float8_e4m3fn", "e4m3"), ("float16", np.dtype("float16")),
-        (math.inf, float("inf")), (math.inf, np.inf),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("right", "found"), [
+    (2, 2.0), (2, np.int64(2)), (2, np.array([2])), (2, torch.tensor(2)), (2, torch.tensor([[2.0]])),
+    (2, Fraction(2)), (2, Decimal(2)), (0.5, Fraction(1, 2)), (0.5, np.float32(0.5)), (1.0, 1 + 0.5e-6),
+    (True, np.bool_(True)), (True, torch.tensor(True)), (False, np.array(False)),
+    ((1, 2), [1, 2]), ((1, 2), torch.Size([1, 2])), ((1, 2), np.array([1.0, 2.0])), ((1, 2), torch.tensor([1, 2])),
+    ((0, 1), range(2)), ((1, 2), (torch.tensor(1), np.float64(2))), (((1, 2), 3), [[1, 2], 3]),
+    ("bfloat16", torch.bfloat16), ("bfloat16", "torch.bfloat16"), ("bfloat16", " BF16 "),
+    ("float8_e4m3fn", "e4m3"), ("float16", np.dtype("float16")),
+    (math.inf, float("inf")), (math.inf, np.inf),
+])  # fmt: skip
 def test_every_spelling_of_a_right_answer_is_accepted(ask, right, found):
     assert ask(right, found).message == "correct."
 
 
-@pytest.mark.parametrize(
-    ("right", "found"),
-    [
-        (torch.ones(2), torch.full((2,), 1 + 5e-7)), (torch.ones(2), torch.ones(2, requires_grad=True)),
-        (torch.tensor(2.0), torch.tensor([[2.0]])), (torch.tensor(math.nan), torch.tensor(math.nan)),
-        (torch.tensor([0.0, 1.0]), torch.tensor([1e-9, 1.0])),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("right", "found"), [
+    (torch.ones(2), torch.full((2,), 1 + 5e-7)), (torch.ones(2), torch.ones(2, requires_grad=True)),
+    (torch.tensor(2.0), torch.tensor([[2.0]])), (torch.tensor(math.nan), torch.tensor(math.nan)),
+    (torch.tensor([0.0, 1.0]), torch.tensor([1e-9, 1.0])),
+])  # fmt: skip
 def test_tensors_that_differ_in_what_does_not_matter_are_accepted(ask, right, found):
     assert ask(lambda: right, lambda: found, cases=[()]).message == "correct."
 
 
-def test_words_may_be_cut_short_where_that_is_clear(ask):
+def test_words_may_be_cut_short_and_numbers_bring_a_unit(ask):
     for word in ("pass", "Passes.", "PASSES"):
         assert ask("passes", word, words=("passes", "raises")).status == "correct"
     assert "write 'passes' or 'raises', not True" in ask("passes", True, words=("passes", "raises")).message
     assert ask("cache", "c", words=("cache", "clock")).status == "not yet"
 
-
-def test_a_text_may_bring_its_unit(ask):
     for text in ("85.9 GB", "80 GiB", "85.9", "8.59e10 bytes"):
         assert ask(80 * 2**30 / 1e9, text, unit="GB", tolerance=1e-3).status == "correct", text
     assert ask(85.9, "85.9 s", unit="GB").status == "not yet"
 
 
-@pytest.mark.parametrize(
-    ("right", "found", "words"),
-    [
-        (1.0, "1", "expected a number, got '1'"),
-        (1.0, True, "expected a number, got True"),
-        (1.0, math.nan, "expected a number, got NaN (not a number)"),
-        (1.0, 2, "expected 1, got 2"),
-        (2**24 + 1, 2**24, "expected 16777217, got 16777216"),
-        (989.5e12, 1.0, "expected 9.895e14, got 1"),
-        (True, 1, "expected True, got 1"),
-        ("a", 1, "expected 'a', got 1"),
-        ((1, 2), 1, "expected 2 values, got 1"),
-        ((1, 2), [1, 3], "value 2 of 2: expected 2, got 3"),
-        (((1, 2), 3), ((1, 5), 3), "value 1 of 2: value 2 of 2: expected 2, got 5"),
-        (torch.zeros(2), 0, "expected a tensor, got 0"),
-        (torch.zeros(2), torch.zeros(3), "expected shape (2,), got (3,)"),
-        (torch.zeros(2), torch.zeros(2).half(), "expected dtype torch.float32, got torch.float16"),
-        (torch.zeros(2), torch.empty(2, device="meta"), "expected a tensor with data, got one on the meta device"),
-        (torch.zeros(2), torch.tensor([0.0, math.nan]), "the result has NaN (not a number) in it"),
-        (torch.zeros(2), torch.tensor([0.0, 1.0]), "expected 0 at (1,), got 1"),
-    ],
-)
+@pytest.mark.parametrize(("right", "found", "words"), [
+    (1.0, "1", "expected a number, got '1'"), (1.0, True, "expected a number, got True"),
+    (1.0, math.nan, "expected a number, got NaN (not a number)"), (1.0, 2, "expected 1, got 2"),
+    (2**24 + 1, 2**24, "expected 16777217, got 16777216"), (989.5e12, 1.0, "expected 9.895e14, got 1"),
+    (True, 1, "expected True, got 1"), ("a", 1, "expected 'a', got 1"), ((1, 2), 1, "expected 2 values, got 1"),
+    ((1, 2), [1, 3], "value 2 of 2: expected 2, got 3"),
+    (((1, 2), 3), ((1, 5), 3), "value 1 of 2: value 2 of 2: expected 2, got 5"),
+    (torch.zeros(2), 0, "expected a tensor, got 0"),
+    (torch.zeros(2), torch.zeros(3), "expected shape (2,), got (3,)"),
+    (torch.zeros(2), torch.zeros(2).half(), "expected dtype torch.float32, got torch.float16"),
+    (torch.zeros(2), torch.empty(2, device="meta"), "expected a tensor with data, got one on the meta device"),
+    (torch.zeros(2), torch.tensor([0.0, math.nan]), "the result has NaN (not a number) in it"),
+    (torch.zeros(2), torch.tensor([0.0, 1.0]), "expected 0 at (1,), got 1"),
+])  # fmt: skip
 def test_the_difference_is_named(ask, right, found, words):
     message = ask(lambda: right, lambda: found, cases=[()]).message
     assert message == f"probe(): {words}. The hint below may help."
 
 
-@pytest.mark.parametrize(
-    ("found", "words"),
-    [
-        (3, "is too large, by less than a factor of two"), (0.5, "is too small, by less than ten times"),
-        (30.0, "is too large, by more than ten times"), (3e9, "is too large, by more than a thousand times"),
-        (-2, "has the wrong sign"), (0, "is not it"), (math.inf, "is not it"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("found", "words"), [
+    (3, "is too large, by less than a factor of two"), (0.5, "is too small, by less than ten times"),
+    (30.0, "is too large, by more than ten times"), (3e9, "is too large, by more than a thousand times"),
+    (-2, "has the wrong sign"), (0, "is not it"), (math.inf, "is not it"),
+])  # fmt: skip
 def test_a_value_is_judged_without_being_told(ask, found, words):
     assert ask(2.0, found).message == f"{found:.7g} {words}. The hint below may help.".replace("e+0", "e")
 
@@ -226,25 +177,19 @@ def test_drawn_inputs_find_what_the_cases_do_not(ask):
 HALF = [(lambda n: n / 2, "You forgot to round."), (lambda n: -(-n // 2), "You rounded up.")]
 
 
-@pytest.mark.parametrize(
-    ("answer", "sentence"),
-    [
-        (lambda n: n * 0.5, "You forgot to round."),
-        (lambda n: math.ceil(n / 2), "You rounded up."),
-        (lambda n: 2 if n == 3 else 7, "The hint below may help."),  # as rounded up in the first case only
-    ],
-)
+@pytest.mark.parametrize(("answer", "sentence"), [
+    (lambda n: n * 0.5, "You forgot to round."), (lambda n: math.ceil(n / 2), "You rounded up."),
+    (lambda n: 2 if n == 3 else 7, "The hint below may help."),  # as rounded up in the first case only
+])  # fmt: skip
 def test_a_mistake_is_named_only_if_it_explains_every_case(ask, answer, sentence):
     assert ask(lambda n: n // 2, answer, wrong=HALF, cases=[(2,), (3,), (8,)]).message.endswith(sentence)
 
 
-def test_of_two_mistakes_that_give_the_same_none_is_named(ask):
+def test_of_two_mistakes_none_is_named_and_an_error_may_be_one(ask):
     wrong = [(4, "You added."), (4, "You multiplied.")]
     assert ask(3, 4, wrong=wrong).message.endswith("The hint below may help.")
 
-
-def test_a_mistake_may_be_an_error(ask):
-    wrong = [(lambda n: [][0], "Mind the empty list.")]
+    wrong = [(lambda n: [][0], "Mind the empty list.")]  # a mistake may be an error
     assert ask(lambda n: n, lambda n: [][1], wrong=wrong, cases=[(1,)]).message.endswith("Mind the empty list.")
 
 
@@ -269,14 +214,11 @@ def leaves():
     raise SystemExit("leaving")
 
 
-@pytest.mark.parametrize(
-    ("answer", "words"),
-    [
-        (leaves, "it raised SystemExit: leaving"), (lambda: 1 / 0, "it raised ZeroDivisionError: division by zero"),
-        (lambda x: x, "it raised TypeError"), (lambda: leaves.nothing, "it raised AttributeError"),
-        (lambda: (lambda: [])()[0], "in the line `(lambda: (lambda: [])()[0]"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("answer", "words"), [
+    (leaves, "it raised SystemExit: leaving"), (lambda: 1 / 0, "it raised ZeroDivisionError: division by zero"),
+    (lambda x: x, "it raised TypeError"), (lambda: leaves.nothing, "it raised AttributeError"),
+    (lambda: (lambda: [])()[0], "in the line `(lambda: (lambda: [])()[0]"),
+])  # fmt: skip
 def test_an_error_is_told_with_its_line(ask, answer, words):
     assert words in ask(lambda: 1, answer, cases=[()]).message
 
@@ -303,9 +245,7 @@ def stubborn():
 @pytest.mark.parametrize("answer", [endless, stubborn])
 def test_an_endless_loop_is_ended(ask, monkeypatch, answer):
     monkeypatch.setattr(selfcheck, "SECONDS", 0.5)
-    assert ask(lambda: 1, answer, cases=[()]).message.endswith(
-        "had not come to an end after 0.5 seconds. Does a loop in it never end?"
-    )
+    assert "had not come to an end after 0.5 seconds. Does a" in ask(lambda: 1, answer, cases=[()]).message
 
 
 def test_a_check_leaves_the_random_generators_alone(ask):
@@ -320,13 +260,11 @@ def test_a_check_leaves_the_random_generators_alone(ask):
     assert (random.random(), np.random.rand(), torch.rand(()).item()) == expected
 
 
-def test_the_learners_function_cannot_spoil_the_cases(ask):
+def test_what_a_function_does_to_its_arguments_is_private_and_looked_at(ask):
     kept = torch.ones(3)
     assert ask(lambda x: x.sum(), lambda x: x.zero_().sum(), cases=[(kept,)]).status == "not yet"
     assert kept.sum() == 3
 
-
-def test_what_must_change_in_place_is_looked_at(ask):
     options = {"cases": [(torch.ones(3),)], "in_place": True}
     assert ask(lambda x: x.add_(1), lambda x: x.mul_(2), **options).status == "correct"
     assert "change it in place" in ask(lambda x: x.add_(1), lambda x: x + 1, **options).message
@@ -340,33 +278,29 @@ def test_verdicts_show_in_text_and_in_html(ask):
     assert "&lt;b&gt;" in ask(2.5, "<b>")._repr_html_()
 
 
-@pytest.mark.parametrize(
-    ("guess", "right", "unit", "words"),
-    [
-        (2e9, 1e9, "B", "You predicted 2 GB; it is 1 GB: too high by a factor of 2."),
-        (257, 200.0, "", "You predicted 257; it is 200: 28 % too high."),
-        (256, 256.0, "", "You predicted 256; it is 256: exactly right."),
-        (2.42e9, 2_415_919_104, "B", "You predicted 2.42 GB; it is 2.42 GB: as good as right."),
-        (1, 0, "", "You predicted 1; it is 0: too high."),
-        ("40 MB", 40e6, "B", "You predicted 40 MB; it is 40 MB: exactly right."),
-        ("4e7", 40e6, "B", "You predicted 40 MB; it is 40 MB: exactly right."),
-        ("40 MiB", 40, "MiB", "You predicted 40 MiB; it is 40 MiB: exactly right."),
-        ("140e9 bytes", 140, "GB", "You predicted 140 GB; it is 140 GB: exactly right."),
-        ("2 min", 120, "s", "You predicted 2 min; it is 2 min: exactly right."),
-        ("144 days", 72, "days", "You predicted 144 days; it is 72 days: too high by a factor of 2."),
-        ("40 %", 0.4, "", "You predicted 0.4; it is 0.4: exactly right."),
-        (np.float32(2), torch.tensor([2]), "", "You predicted 2; it is 2: exactly right."),
-        ([1, 12, 4], torch.Size([1, 12, 4]), "", "it is torch.Size([1, 12, 4]): as predicted."),
-        ((1.0, 12), (1, 12), "", "You predicted (1.0, 12); it is (1, 12): as predicted."),
-        ((1, 13), (1, 12), "", "You predicted (1, 13); it is (1, 12): not as predicted."),
-        ("View", "view", "", "You predicted 'View'; it is 'view': as predicted."),
-        (torch.float32, "float32", "", "You predicted torch.float32; it is 'float32': as predicted."),
-        ("many", 2, "B", "You predicted 'many' (a number of B is needed); it is 2: not as predicted."),
-        (True, 2, "", "You predicted True; it is 2: not as predicted."),
-        (10**400, 2, "", "which cannot be compared (OverflowError"),
-        (Hostile(), 2, "B", "an object of type Hostile"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("guess", "right", "unit", "words"), [
+    (2e9, 1e9, "B", "You predicted 2 GB; it is 1 GB: too high by a factor of 2."),
+    (257, 200.0, "", "You predicted 257; it is 200: 28 % too high."),
+    (256, 256.0, "", "You predicted 256; it is 256: exactly right."),
+    (2.42e9, 2_415_919_104, "B", "You predicted 2.42 GB; it is 2.42 GB: as good as right."),
+    (1, 0, "", "You predicted 1; it is 0: too high."),
+    ("40 MB", 40e6, "B", "You predicted 40 MB; it is 40 MB: exactly right."),
+    ("4e7", 40e6, "B", "You predicted 40 MB; it is 40 MB: exactly right."),
+    ("40 MiB", 40, "MiB", "You predicted 40 MiB; it is 40 MiB: exactly right."),
+    ("140e9 bytes", 140, "GB", "You predicted 140 GB; it is 140 GB: exactly right."),
+    ("2 min", 120, "s", "You predicted 2 min; it is 2 min: exactly right."),
+    ("144 days", 72, "days", "You predicted 144 days; it is 72 days: too high by a factor of 2."),
+    ("40 %", 0.4, "", "You predicted 0.4; it is 0.4: exactly right."),
+    (np.float32(2), torch.tensor([2]), "", "You predicted 2; it is 2: exactly right."),
+    ([1, 12, 4], torch.Size([1, 12, 4]), "", "it is torch.Size([1, 12, 4]): as predicted."),
+    ((1.0, 12), (1, 12), "", "You predicted (1.0, 12); it is (1, 12): as predicted."),
+    ((1, 13), (1, 12), "", "You predicted (1, 13); it is (1, 12): not as predicted."),
+    ("View", "view", "", "You predicted 'View'; it is 'view': as predicted."),
+    (torch.float32, "float32", "", "You predicted torch.float32; it is 'float32': as predicted."),
+    ("many", 2, "B", "You predicted 'many' (a number of B is needed); it is 2: not as predicted."),
+    (True, 2, "", "You predicted True; it is 2: not as predicted."),
+    (10**400, 2, "", "which cannot be compared (OverflowError"), (Hostile(), 2, "B", "an object of type Hostile"),
+])  # fmt: skip
 def test_compare_says_how_far_apart(guess, right, unit, words):
     found = repr(compare(guess, right, unit))
     assert found == words if words.startswith("You") else words in found
@@ -379,35 +313,27 @@ def test_compare_hides_the_value_and_the_reason_until_there_is_a_guess():
     assert repr(compare(12345, 12345, because="So many.")).endswith("exactly right. So many.")
 
 
-def test_compare_names_likely_wrong_predictions():
+def test_compare_names_likely_wrong_predictions_and_units_a_thousand_times_off():
     wrong = {8: "You forgot the write.", (4, 1): "Those are the old strides."}
     assert repr(compare(8.0, 12, wrong=wrong)).endswith("33 % too low. You forgot the write.")
     assert "Those are the old strides." in repr(compare([4, 1], (1, 4), wrong=wrong))
     assert "You forgot" not in repr(compare(9, 12, wrong=wrong))
 
-
-def test_compare_asks_about_a_unit_that_is_a_thousand_times_off():
     assert "Or did you mean 140 GB?" in repr(compare(140, 140e9, "B"))
     assert "Or did you mean" not in repr(compare(140, 14e9, "B"))
 
 
-@pytest.mark.parametrize(
-    ("answer", "nbytes"),
-    [
-        (lambda x: x, 0),
-        (lambda x: x.t()[1:].unfold(0, 2, 1).diagonal(), 0),
-        (lambda x: x.reshape(12), 0),
-        (lambda x: x.t().reshape(12), 48),
-        (lambda x: x[[0, 1]], 32 + 2 * 8),  # the list becomes an index of int64
-        (lambda x: x + 1 + 1, 96),  # a temporary counts
-        (lambda x: x.add_(1).relu_(), 0),
-        (lambda x: (x[0].clone(), x[0].clone()), 32),
-        (lambda x: [x.clone() for _ in range(10)][-1], 480),
-        (lambda x: torch.from_numpy(np.lib.stride_tricks.sliding_window_view(x.numpy(), 2, 0)), 0),
-        (lambda x: torch.from_numpy(x.numpy().copy()), 48),
-        (lambda x: KEPT, 20),  # no operation in the call, but not what the caller gave, either
-    ],
-)
+@pytest.mark.parametrize(("answer", "nbytes"), [
+    (lambda x: x, 0), (lambda x: x.t()[1:].unfold(0, 2, 1).diagonal(), 0), (lambda x: x.reshape(12), 0),
+    (lambda x: x.t().reshape(12), 48),
+    (lambda x: x[[0, 1]], 32 + 2 * 8),  # the list becomes an index of int64
+    (lambda x: x + 1 + 1, 96),  # a temporary counts
+    (lambda x: x.add_(1).relu_(), 0), (lambda x: (x[0].clone(), x[0].clone()), 32),
+    (lambda x: [x.clone() for _ in range(10)][-1], 480),
+    (lambda x: torch.from_numpy(np.lib.stride_tricks.sliding_window_view(x.numpy(), 2, 0)), 0),
+    (lambda x: torch.from_numpy(x.numpy().copy()), 48),
+    (lambda x: KEPT, 20),  # no operation in the call, but not what the caller gave, either
+])  # fmt: skip
 def test_allocated_bytes_counts_new_storages(answer, nbytes):
     assert allocated_bytes(answer, (X.clone(),)) == nbytes
 
@@ -427,22 +353,19 @@ ROWS = {"cases": [(X, 2)], "cost": allocated_bytes, "wrong": [(lambda x, n: x[-n
 SUM = {"cases": [(X, X)], "cost": "flops", "unit": "FLOP"}
 
 
-@pytest.mark.parametrize(
-    ("right", "options", "answer", "message"),
-    [
-        (lambda x, n: x[-n:], ROWS, lambda x, n: x[len(x) - n :], "correct."),
-        (lambda x, n: x[-n:], ROWS, lambda x, n: x[-n:].clone(), r".* 32 bytes where 0 bytes would do\. You copied\."),
-        (lambda x, n: x[-n:], ROWS, lambda x, n: x.clone()[-n:], r".* 48 bytes where .* The hint below may help\."),
-        (torch.add, SUM, lambda a, b: a.add(b), "correct."),
-        (torch.add, SUM, lambda a, b: a + 1 + b - 1, r".* takes 36 FLOP where 12 FLOP would do.*"),
-        (torch.add, SUM, lambda a, b: torch.from_numpy(a.numpy() + b.numpy()), r".*leaves PyTorch \(numpy\).*"),
-        (torch.add, SUM, lambda a, b: torch.tensor(np.asarray(a) + np.asarray(b)), ".*leaves PyTorch.*"),
-        (torch.add, SUM, lambda a, b: torch.tensor((a + b).tolist()), r".*leaves PyTorch \(tolist\).*"),
-        (torch.add, SUM, lambda a, b: a + b + 0 * torch.linalg.pinv(a).sum(), ".*there is no rule for.*"),
-        (torch.add, SUM, torch.compile(lambda a, b: a + b, backend="eager"), ".*it is compiled.*"),
-        (torch.add, SUM, aside, r".*only 0 FLOP were seen of the 12 FLOP that it takes\..*"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("right", "options", "answer", "message"), [
+    (lambda x, n: x[-n:], ROWS, lambda x, n: x[len(x) - n :], "correct."),
+    (lambda x, n: x[-n:], ROWS, lambda x, n: x[-n:].clone(), r".* 32 bytes where 0 bytes would do\. You copied\."),
+    (lambda x, n: x[-n:], ROWS, lambda x, n: x.clone()[-n:], r".* 48 bytes where .* The hint below may help\."),
+    (torch.add, SUM, lambda a, b: a.add(b), "correct."),
+    (torch.add, SUM, lambda a, b: a + 1 + b - 1, r".* takes 36 FLOP where 12 FLOP would do.*"),
+    (torch.add, SUM, lambda a, b: torch.from_numpy(a.numpy() + b.numpy()), r".*leaves PyTorch \(numpy\).*"),
+    (torch.add, SUM, lambda a, b: torch.tensor(np.asarray(a) + np.asarray(b)), ".*leaves PyTorch.*"),
+    (torch.add, SUM, lambda a, b: torch.tensor((a + b).tolist()), r".*leaves PyTorch \(tolist\).*"),
+    (torch.add, SUM, lambda a, b: a + b + 0 * torch.linalg.pinv(a).sum(), ".*there is no rule for.*"),
+    (torch.add, SUM, torch.compile(lambda a, b: a + b, backend="eager"), ".*it is compiled.*"),
+    (torch.add, SUM, aside, r".*only 0 FLOP were seen of the 12 FLOP that it takes\..*"),
+])  # fmt: skip
 def test_a_right_answer_is_scored(ask, right, options, answer, message):
     verdict = ask(right, answer, **options)
     assert re.fullmatch(message, verdict.message)

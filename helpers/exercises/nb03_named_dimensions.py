@@ -290,7 +290,7 @@ def _qkv(queries: int, keys: int, dim: int, value: int) -> tuple[torch.Tensor, .
 
 
 _SIZES = [(256, 256, 8, 8), (4, 4, 64, 64), (300, 20, 16, 2), (1, 300, 16, 16), (40, 4, 16, 16), (300, 16, 16, 16),
-          (1, 4096, 256, 256), *[[round(2 ** _r.uniform(0, 6)) for _ in range(4)] for _ in range(25)]]
+          (1, 4096, 256, 256), *[[round(2 ** _r.uniform(1, 6)) for _ in range(4)] for _ in range(25)]]
 function("cheapest_order",
     lambda q, k, v: _product(_left_first(q, k, v), q, k, v), [
     (lambda q, k, v: _product(True, q, k, v),
