@@ -320,8 +320,10 @@ def count(
     - A causal mask is not subtracted: attention costs the same with it and without it.
     - Padding counts like data. Copies, conversions, choosing, indexing and random numbers are 0 FLOPs.
     - An op moves each byte of its inputs and of its outputs once, a view nothing, one in place reads and writes; what
-      is expanded or overlaps counts once, and indexing reads no more than it returns. `bytes_ideal` are the inputs from
-      outside (NumPy data too) and what remains, with what a graph keeps for its backward pass: see `torch.no_grad()`.
+      is expanded counts once, and indexing reads no more than it returns. Several views of one storage count their sum
+      or the span from the first byte to the last, whichever is less.
+    - `bytes_ideal` are the inputs from outside (NumPy data too) and what remains at the end, also what a graph keeps
+      for a later backward pass: count inference under `torch.no_grad()`.
     - What does not pass PyTorch's dispatcher (NumPy, a kernel in Triton) is not seen, nor what torch.cond and its like
       run: that is named in `uncounted`. PyTorch may compute svdvals and eigvalsh to another last bit when watched.
 

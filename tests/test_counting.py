@@ -112,11 +112,6 @@ def test_convolution(groups: int, transposed: bool) -> None:
     assert flops(layer, x, exact=True) == product  # the bias is the addition that a product saves
 
 
-def test_a_convolution_in_one_and_three_dimensions_with_strides() -> None:
-    assert flops(F.conv1d, randn(2, 3, 11), randn(5, 3, 4), stride=2) == 2 * (2 * 4) * 5 * 3 * 4
-    assert flops(F.conv3d, randn(1, 2, 5, 5, 5), randn(3, 2, 2, 2, 2)) == 2 * 4**3 * 3 * 2 * 8
-
-
 # ---- Elementwise, reductions, moves
 
 
@@ -221,9 +216,7 @@ def test_arithmetic_with_complex_numbers_is_named(fn) -> None:
 
 def test_a_composite_of_which_a_part_has_no_rule_is_named() -> None:
     assert count(F.silu, torch.ones(2, dtype=torch.complex64)).uncounted == {"silu": 1}
-
-
-def test_a_composite_whose_parts_only_move_is_named_rather_than_free() -> None:
+    # Nor is one free whose parts only move.
     assert count(F.adaptive_max_pool2d, randn(1, 7, 7), 3).uncounted == {"adaptive_max_pool2d": 1}
 
 
@@ -302,9 +295,7 @@ def test_lists_of_tensors_cost_what_their_tensors_do() -> None:
 X = (64, 32)
 XLA = [
     ("matmul", torch.matmul, (X, (32, 128)), 524288),
-    ("matmul, batched", torch.matmul, ((8, *X), (32, 128)), 4194304),
     ("bmm", torch.bmm, ((8, *X), (8, 32, 128)), 4194304),
-    ("matrix-vector", torch.mv, (X, (32,)), 4096),
     ("dot", torch.dot, ((1024,), (1024,)), 2048),
     ("linear with bias", F.linear, (X, (128, 32), (128,)), 532480),
     ("add", torch.add, (X, X), 2048),
@@ -452,19 +443,6 @@ def test_ideal_bytes_of_a_training_step_are_weights_inputs_and_gradients() -> No
     assert count(lambda: (x @ w).tanh().exp()).bytes_ideal / ITEM == 32 + 16 + 32 + 32
 
 
-def test_an_address_used_again_is_not_taken_for_the_old_tensor() -> None:
-    def reuse() -> Tensor:
-        total = torch.zeros(1000)
-        for _ in range(50):  # the temporaries take turns at one or two addresses
-            external = torch.frombuffer(bytearray(4000), dtype=torch.float32)
-            total += external.exp().sin()
-            del external
-        return total
-
-    # Each of the 50 buffers is another input of 1000 numbers, one result remains.
-    assert count(reuse).bytes_ideal / ITEM == 50 * 1000 + 1000
-
-
 @pytest.mark.parametrize("collected", [(), (1,), (1, 2, 2)])
 def test_cyclic_garbage_does_not_remain_however_old(collected: tuple[int, ...]) -> None:
     x = randn(100)
@@ -603,13 +581,6 @@ def test_a_count_in_a_count_sees_its_own_and_disturbs_nothing() -> None:
     alone = count(F.softmax, x, -1)
     assert inner[0].flops == alone.flops
     assert outer.flops == alone.flops + 9
-
-
-def test_beside_flop_counter_mode() -> None:
-    x = randn(3, 3)
-    with FlopCounterMode(display=False) as theirs:
-        assert count(lambda: (x @ x).softmax(-1)).flops == 54 + 3 * 13
-    assert theirs.get_total_flops() == 54
 
 
 def test_tensor_subclasses_unfold_into_plain_ops() -> None:

@@ -4,7 +4,6 @@ The model lives on the meta device, so only the counting and PyTorch's own bookk
 under FlopCounterMode and counts are interleaved; medians are compared.
 """
 
-import resource
 import statistics
 import time
 from collections.abc import Callable
@@ -72,10 +71,6 @@ def seconds(run: Callable[[], object]) -> float:
     return time.process_time() - start
 
 
-def peak_rss() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-
-
 def flop_counter(step: Callable[[], None]) -> int:
     with FlopCounterMode(display=False) as mode:
         step()
@@ -85,13 +80,12 @@ def flop_counter(step: Callable[[], None]) -> int:
 def compare(layers: int, rounds: int) -> tuple[Cost, list[object]]:
     step = training_step(layers)
     cost, theirs = count(step), flop_counter(step)  # and a warm-up
-    before = peak_rss()
     times = [(seconds(step), seconds(lambda: flop_counter(step)), seconds(lambda: count(step))) for _ in range(rounds)]
     plain, other, ours = (statistics.median(column) for column in zip(*times, strict=True))
     calls = sum(row.calls for row in cost.ops)
     return cost, [
         layers, calls, units.duration(plain), units.duration(other), units.duration(ours), f"{ours / other:.2f}",
-        units.si((ours - plain) / calls, "s"), units.iec(peak_rss() - before), f"{cost.flops / theirs:.4f}",
+        units.si((ours - plain) / calls, "s"), f"{cost.flops / theirs:.4f}",
     ]  # fmt: skip
 
 
@@ -105,7 +99,6 @@ def main() -> None:
         "count",
         "ratio",
         "added per op",
-        "RSS growth",
         "FLOPs ratio",
     ]
     costs, rows = zip(*(compare(layers, rounds=5) for layers in (12, 24, 48, 96)), strict=True)
