@@ -22,20 +22,7 @@ from helpers.draw.charts import (
     stacked_bars,
     two_times,
 )
-from helpers.draw.drawing import (
-    BLACK,
-    BLUE,
-    GREEN,
-    GREY,
-    GROUNDS,
-    INKS,
-    PURPLE,
-    TINTS,
-    VERMILLION,
-    Drawing,
-    figure,
-    show,
-)
+from helpers.draw.drawing import BLACK, BLUE, GREEN, GREY, INKS, PURPLE, TINTS, VERMILLION, Drawing, figure, show
 from helpers.draw.formats import bits, layouts, number_line, quantisers, ranges, spacing
 from helpers.draw.roofline import Point, bandwidth_sweep, intensity_curves, roofline
 from helpers.draw.storage import groups, images, merging, storage, walk

@@ -11,7 +11,7 @@ from matplotlib.patches import Circle, FancyBboxPatch, Polygon, Rectangle
 
 from helpers import specs, units
 from helpers.budget import Box, block_costs
-from helpers.draw.drawing import BLACK, BLUE, GREY, INKS, TINTS, VERMILLION, arrow, drawn, figure
+from helpers.draw.drawing import BLACK, BLUE, GREY, INKS, TINTS, VERMILLION, Made, Place, arrow, drawn, figure
 from helpers.model import Config
 from helpers.roofline import Roofline
 
@@ -31,8 +31,6 @@ _PLAIN = {"label": "_", "marker": ""}
 _TIP = {"arrowstyle": "-|>,head_length=0.25,head_width=0.14", "linewidth": 1.0}
 _BOUNDS = {"compute": (VERMILLION, TINTS[1]), "memory": (BLUE, TINTS[0]), "": (GREY, "white")}
 
-Pair = tuple[float, float]
-
 
 @drawn("Block card")
 def block(
@@ -44,7 +42,7 @@ def block(
     decode: bool = False,
     fused: bool = True,
     machine: str = "NVIDIA H100 SXM5",
-) -> tuple[Figure, str]:
+) -> Made:
     """The block of a model as boxes, and beside each what the lessons up to number `upto` say about it, in bfloat16.
 
     Over whole texts or, with `decode`, for one new token of each of `batch` texts of `tokens` tokens. The columns of
@@ -189,7 +187,7 @@ def _arrows(ax: Axes, boxes: list[Box]) -> None:
 
 
 @drawn("Shapes")
-def attention_shapes(*configs: Config) -> tuple[Figure, str]:
+def attention_shapes(*configs: Config) -> Made:
     """The heads of each model, each key head under the query heads that it serves, and the shapes of attention."""
     fig, ax = _sheet(94 + 132 * len(configs), "Query heads, and the key and value heads that serve them")
     found = []
@@ -218,7 +216,7 @@ def attention_shapes(*configs: Config) -> tuple[Figure, str]:
 
 
 @drawn("Box of loops")
-def einsum_box(pattern: str, sizes: Mapping[str, int]) -> tuple[Figure, str]:
+def einsum_box(pattern: str, sizes: Mapping[str, int]) -> Made:
     """An einsum of two tensors as a box: its edges are the named dimensions, its sides the two inputs and the result.
 
     Needs a name that is summed, one that only the left input brings to the result, and one that only the right one
@@ -253,11 +251,11 @@ def einsum_box(pattern: str, sizes: Mapping[str, int]) -> tuple[Figure, str]:
     return fig, f"{factors} = {units.si(flops, 'FLOP')}."
 
 
-def _side(ax: Axes, words: Sequence[str], tint: str, cells: Pair, corner: Pair, edges: tuple[Pair, Pair]) -> None:
+def _side(ax: Axes, words: Sequence[str], tint: str, cells: Place, corner: Place, edges: tuple[Place, Place]) -> None:
     """A side of the box from its corner along two edges, with the lines between its cells where they are few."""
     (ax0, ay0), (ax1, ay1) = edges
 
-    def point(a: float, b: float) -> Pair:
+    def point(a: float, b: float) -> Place:
         return corner[0] + a * ax0 + b * ax1, corner[1] + a * ay0 + b * ay1
 
     outline = [point(0, 0), point(1, 0), point(1, 1), point(0, 1)]

@@ -5,7 +5,7 @@ import io
 import itertools
 import math
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
-from matplotlib.text import Annotation, Text
+from matplotlib.text import Annotation
 from matplotlib.ticker import FuncFormatter
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
@@ -29,7 +29,6 @@ _STYLE |= matplotlib.rc_params_from_file(Path(__file__).with_name("course.mplsty
 _styled = matplotlib.rc_context(_STYLE)  # a decorator: whatever the learner's own settings are
 
 WIDTH = 6.4  # inches: at 110 dpi a figure is shown 704 pixels wide
-SHARPNESS = 2  # stored pixels per pixel shown
 LONGEST_ALT = 200  # characters
 BLUE, VERMILLION, GREEN, PURPLE, BLACK = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000"
 GREY = "#666666"
@@ -41,6 +40,9 @@ LOOKS = (  # of the lines of a chart: colour, marker, dashes
     (BLUE, "o", "-"), (VERMILLION, "s", (0, (5, 2))), (GREEN, "^", (0, (1.5, 1.2))),
     (PURPLE, "D", (0, (5, 1.5, 1, 1.5))), (BLACK, "v", (0, (8, 2, 2, 2))),
 )  # fmt: skip
+Made = tuple[Figure, str]  # a figure and the finding in its data
+Place = tuple[float, float]
+Series = Mapping[str, tuple[Sequence[float], Sequence[float]]]  # x and y by name
 DASHES = (0, (4, 3))  # of a guide
 PLATE = {"boxstyle": "square,pad=0.12", "facecolor": "white", "linewidth": 0}  # behind a text that lies on a line
 
@@ -78,7 +80,7 @@ class Drawing:
     def png(self) -> bytes:
         """The picture as a PNG file, twice as sharp as it is shown, with its words as its description."""
         drawn, stored = io.BytesIO(), io.BytesIO()
-        self.figure.savefig(drawn, dpi=SHARPNESS * self.figure.dpi, facecolor="white", pil_kwargs={"compress_level": 0})
+        self.figure.savefig(drawn, dpi=2 * self.figure.dpi, facecolor="white", pil_kwargs={"compress_level": 0})
         # 64 colours hold a chart and its soft edges, and make a stored notebook a third as large. An octree keeps the
         # colour also of a few pixels, such as a marker or a word.
         few = Image.open(drawn).convert("RGB").quantize(64, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
@@ -109,13 +111,12 @@ def show(figure: Figure) -> Drawing:
 
 
 def drawn(kind: str) -> Callable[[Callable[..., Any]], Callable[..., Drawing]]:
-    """Make of a function that returns a figure, or a figure and the finding in its data, one that returns a Drawing."""
+    """Make of a function that returns a figure and the finding in its data one that returns a Drawing."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Drawing]:
         @functools.wraps(function)
         def wrapper(*args: Any, **kwargs: Any) -> Drawing:
-            result = _styled(function)(*args, **kwargs)
-            fig, finding = result if isinstance(result, tuple) else (result, "")
+            fig, finding = _styled(function)(*args, **kwargs)
             return Drawing(fig, kind, finding)
 
         wrapper.__annotations__ = function.__annotations__ | {"return": Drawing}
@@ -125,11 +126,14 @@ def drawn(kind: str) -> Callable[[Callable[..., Any]], Callable[..., Drawing]]:
 
 
 @_styled
-def figure(width: float = WIDTH, height: float = 3.0) -> tuple[Figure, Axes]:
-    """An empty figure in the course's style, sizes in inches, with one pair of axes: `fig, ax = draw.figure()`."""
+def figure(width: float = WIDTH, height: float = 3.0, **panels: Any) -> tuple[Figure, Any]:
+    """An empty figure in the course's style, sizes in inches, with one pair of axes: `fig, ax = draw.figure()`.
+
+    More axes by matplotlib's own names: `fig, (left, right) = draw.figure(ncols=2)`.
+    """
     fig = Figure(figsize=(min(width, WIDTH), height))
     FigureCanvasAgg(fig)
-    return fig, fig.subplots()
+    return fig, fig.subplots(**panels)
 
 
 def canvas(height: float, title: str, xlabel: str = "", ylabel: str = "") -> tuple[Figure, Axes]:
@@ -163,13 +167,13 @@ def cell(ax: Axes, x: float, y: float, text: str = "", face: str = "white", heig
     ax.text(x + 0.5, y + height / 2 - 0.03, text, **look)
 
 
-def arrow(ax: Axes, start: tuple[float, float], end: tuple[float, float], color: str, **style: Any) -> None:
+def arrow(ax: Axes, start: Place, end: Place, color: str, **style: Any) -> None:
     """An arrow between two places of the plot."""
     style = {"arrowstyle": "->", "color": color, "linewidth": 1.5, "shrinkA": 0, "shrinkB": 0} | style
     ax.annotate("", end, start, arrowprops=style, label="_arrow", zorder=5)
 
 
-def note(ax: Axes, text: str, at: tuple[float, float], shift: tuple[float, float] = (5, 0), **style: Any) -> Annotation:
+def note(ax: Axes, text: str, at: Place, shift: Place = (5, 0), **style: Any) -> Annotation:
     """A text beside a place of the plot, shifted from it by so many points."""
     return ax.annotate(text, at, xytext=shift, textcoords="offset points", **{"va": "center"} | style)
 
@@ -186,45 +190,33 @@ def past_ends(ax: Axes, gap: float = 11) -> None:
         note(ax, line.get_label(), end, (7, height - own), **look)
 
 
-class FreePlaces:
-    """Finds places for labels in a finished plot, off its lines, its texts and the given marks, and off each other."""
-
-    def __init__(self, ax: Axes, marks: Iterable[tuple[float, float]] = ()) -> None:
-        ax.figure.draw_without_rendering()  # settles where the axes lie
-        self.ax, self.scale = ax, ax.figure.dpi / 72
-        self.taken = [ax.transData.transform(mark) + shift for mark in marks for shift in _grid((-6, -6), (6, 6))]
-        for line in ax.lines:
-            ends = ax.transData.transform(line.get_xydata()) if _named(line) else []
-            for start, end in itertools.pairwise(ends):
-                self.taken.extend(np.linspace(start, end, 2 + int(np.hypot(*(end - start)) / 3)))
-        for text in ax.texts:
-            self.taken.extend(_grid(*Text.get_window_extent(text).get_points()))
-
-    def label(self, text: str, at: tuple[float, float], **style: Any) -> None:
-        """Write a text at the free place nearest to a point, or where it hides the least; further off with a line."""
-        trial = note(self.ax, text, at, **style)
-        size, point, taken = trial.get_window_extent().size, self.ax.transData.transform(at), np.array(self.taken)
+def label_points(ax: Axes, points: Mapping[str, Place], **style: Any) -> None:
+    """Name points of a finished plot where nothing else stands: beside them, or further off with a thin line."""
+    ax.figure.draw_without_rendering()  # settles where the axes lie
+    pixels, scale = ax.transData.transform, ax.figure.dpi / 72
+    taken = [_grid(*text.get_window_extent().get_points()) for text in ax.texts]
+    taken += [_grid(pixels(at) - 6, pixels(at) + 6) for at in points.values()]
+    for line in filter(_named, ax.lines):
+        ends = itertools.pairwise(pixels(line.get_xydata()))
+        taken += [np.linspace(start, end, 2 + int(np.hypot(*(end - start)) / 3)) for start, end in ends]
+    for text, at in points.items():
+        trial = note(ax, text, at, **style)
+        size, places, options = trial.get_window_extent().size, np.concatenate(taken), []
         trial.remove()
-
-        def low(right: int, up: int, far: float) -> np.ndarray:
-            away = np.array((right * (0.8 if up else 1), up * (0.9 if right else 1.2))) * far * self.scale
-            return point + away + (np.array((right, up)) - 1) / 2 * size
-
-        def hidden(place: tuple[int, int, float]) -> float:
-            start, frame = low(*place), self.ax.bbox
-            outside = np.maximum(frame.min - start, 0) + np.maximum(start + size - frame.max, 0)
-            return ((taken > start - 2) & (taken < start + size + 2)).all(1).sum() + 20 * outside.sum()
-
-        sides = (1, 1), (1, 0), (1, -1), (-1, 0), (-1, -1), (0, -1), (-1, 1), (0, 1)
-        best = min(((*side, far) for far in (9, 20, 34) for side in sides), key=hidden)
-        lead = {"arrowstyle": "-", "linewidth": 0.6, "color": GREY, "shrinkA": 0, "shrinkB": 4} if best[2] > 9 else None
-        note(self.ax, text, at, (low(*best) - point) / self.scale, va="bottom", arrowprops=lead, **style)
-        self.taken.extend(_grid(low(*best), low(*best) + size))
+        for far, side in itertools.product((8, 18, 32), ((1, 0), (1, 1), (1, -1), (-1, 0), (-1, -1), (0, -1), (-1, 1))):
+            low = pixels(at) + np.array(side) * far * scale + (np.array(side) - 1) / 2 * size
+            outside = np.maximum(ax.bbox.min - low, 0) + np.maximum(low + size - ax.bbox.max, 0)
+            hidden = ((places > low - 2) & (places < low + size + 2)).all(1).sum() + 20 * outside.sum()
+            options.append((hidden, far, tuple(low)))
+        _, far, low = min(options, key=lambda option: option[:2])
+        lead = {"arrowstyle": "-", "linewidth": 0.6, "color": GREY, "shrinkA": 0, "shrinkB": 4} if far > 8 else None
+        note(ax, text, at, (low - pixels(at)) / scale, va="bottom", arrowprops=lead, **style)
+        taken.append(_grid(low, low + size))
 
 
 def _grid(low: Sequence[float], high: Sequence[float]) -> np.ndarray:
     """Points that fill a box of pixels."""
-    return np.stack(np.meshgrid(*(np.linspace(*ends, 12) for ends in zip(low, high, strict=True))), -1).reshape(-1, 2)
+    return np.stack(np.meshgrid(*np.linspace(low, high, 12).T), -1).reshape(-1, 2)
 
 
 def number(value: float) -> str:
@@ -234,22 +226,20 @@ def number(value: float) -> str:
 
 def _sentences(drawing: Drawing) -> list[str]:
     """Kind and title; the finding, or from where to where each line goes; what the axes show."""
-    axes = drawing.figure.axes
-    titles = [title for ax in axes if (title := ax.get_title(loc="left") or ax.get_title())]
-    title = drawing.figure.get_suptitle() or next(iter(titles), "")
+    axes, kind = drawing.figure.axes, drawing.kind
+    titles = (drawing.figure.get_suptitle(), *(ax.get_title(loc="left") or ax.get_title() for ax in axes))
+    title = next(filter(None, titles), "")
     lines = [line for ax in axes for line in ax.lines if _named(line) and len(line.get_ydata())]
     ends = [(line.get_label(), *(number(line.get_ydata()[place]) for place in (0, -1))) for line in lines]
     trends = "; ".join(f"{name}: {start} to {end}" if start != end else f"{name}: {end}" for name, start, end in ends)
     finding = drawing.finding or (f"{trends}." if trends else "")
-    shown = [_against(ax) for ax in axes if ax.axison and ax.get_xlabel()]
-    return [f"{drawing.kind}: {title}." if title else f"{drawing.kind}.", *([finding] if finding else []), *shown]
-
-
-def _against(ax: Axes) -> str:
-    y, x = (axis.get_label_text() for axis in (ax.yaxis, ax.xaxis))
-    logs = [name for name, axis in (("x", ax.xaxis), ("y", ax.yaxis)) if axis.get_scale() == "log"]
-    scale = "" if not logs else ", both logarithmic" if len(logs) == 2 else f", {logs[0]} logarithmic"
-    return f"Axes: {f'{y} against {x}' if y else x}{scale}."
+    sentences = [f"{kind}: {title}." if title else f"{kind}.", *([finding] if finding else [])]
+    for ax in axes:
+        if ax.axison and ax.get_xlabel():
+            logs = [name for name, scale in (("x", ax.get_xscale()), ("y", ax.get_yscale())) if scale == "log"]
+            scale = ("", f", {''.join(logs)} logarithmic", ", both logarithmic")[len(logs)]
+            sentences.append(f"Axes: {' against '.join(filter(None, (ax.get_ylabel(), ax.get_xlabel())))}{scale}.")
+    return sentences
 
 
 def _contents(fig: Figure) -> list[str]:

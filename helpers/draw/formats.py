@@ -5,18 +5,18 @@ import math
 from collections.abc import Mapping, Sequence
 
 import torch
-from matplotlib.figure import Figure
-from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, NullLocator
 
 from helpers import formats
 
 from helpers.draw.drawing import (  # isort: skip
-    BLUE, DASHES, GREY, INKS, LOOKS, TINTS, VERMILLION, canvas, cell, drawn, legend, note, number, past_ends, rows,
+    BLUE, DASHES, GREY, INKS, LOOKS, TINTS, VERMILLION, Made, Place, canvas, cell, drawn, legend, note, number,
+    past_ends, rows,
 )  # fmt: skip
 from helpers.formats import FloatFormat
 
 FIELDS = {"sign": TINTS[1], "exponent": TINTS[0], "fraction": TINTS[2]}
+ALL = tuple(formats.FORMATS)
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -25,7 +25,7 @@ def _widths(fmt: FloatFormat) -> dict[str, int]:
 
 
 @drawn("Bits of a number")
-def bits(code: int, fmt: FloatFormat | str | torch.dtype) -> tuple[Figure, str]:
+def bits(code: int, fmt: FloatFormat | str | torch.dtype) -> Made:
     """The pattern of a number, a cell per bit with its place value above, and below each field what it stands for.
 
     `code` is the pattern as an integer. Formats of more than 32 bits take two rows. Raises ValueError for a code that
@@ -33,28 +33,23 @@ def bits(code: int, fmt: FloatFormat | str | torch.dtype) -> tuple[Figure, str]:
     """
     fmt = formats.find(fmt)
     meanings, digits = _meanings(formats.decode(code, fmt), fmt), f"{code:0{fmt.bits}b}"
-    row = min(fmt.bits, 32)
-    below = math.ceil(fmt.bits / row) - 1
-    fig, ax = canvas(1.42 + 0.8 * below, f"{fmt.name}: {formats.formula(code, fmt)}")
-    position, shown = 0, []
+    row, position, shown = min(fmt.bits, 32), 0, []
+    below = 2.1 * (math.ceil(fmt.bits / row) - 1)
+    fig, ax = canvas(1.42 + 0.38 * below, f"{fmt.name}: {formats.formula(code, fmt)}")
     for name, width in _widths(fmt).items():
-        middle, side = (position + min(position + width, row)) / 2, "center"
-        if name == "sign" and row > 16:  # its words are wider than its cell
-            middle, side = 0.05, "left"
+        narrow = name == "sign" and row > 16  # its words are wider than its cell
+        middle, side = (0.05, "left") if narrow else ((position + min(position + width, row)) / 2, "center")
         ax.text(middle, -0.1, meanings[name] if width else "", ha=side, va="top", fontsize=8.5, linespacing=1.25)
         shown.append(digits[position : position + width])
         for digit in shown[-1]:
             x, y, power = position % row, -2.1 * (position // row), fmt.exponent_bits - position
-            look = {"family": "DejaVu Sans Mono", "fontsize": 11, "label": "_bit"}
-            cell(ax, x, y, digit, FIELDS[name], edge="white", **look)
+            cell(ax, x, y, digit, FIELDS[name], edge="white", family="DejaVu Sans Mono", fontsize=11, label="_bit")
             often = row <= 16 or power % 4 == (0 if power >= 0 else 3) or position in (1, fmt.bits - 1)
             if name != "sign" and often:
-                value = f"2{str(power).translate(_SUPERSCRIPTS)}"
-                if row <= 16:
-                    value = str(2**power) if power >= 0 else f"1/{2**-power}"
+                value = _power(2, power) if row > 16 else str(2**power) if power >= 0 else f"1/{2**-power}"
                 ax.text(x + 0.5, y + 1.1, value, ha="center", fontsize=7.5, color=INKS[GREY], label="_place")
             position += 1
-    ax.set(xlim=(0, row), ylim=(-2.1 * below if below else -0.95, 1.45))
+    ax.set(xlim=(0, row), ylim=(-below if below else -0.95, 1.45))
     return fig, f"The bits are {' '.join(filter(None, shown))}."
 
 
@@ -69,29 +64,32 @@ def _meanings(stored: formats.Decoded, fmt: FloatFormat) -> dict[str, str]:
     return {name: f"{name} {getattr(stored, name)}\n{text}" for name, text in zip(FIELDS, texts, strict=True)}
 
 
+def _power(base: int, power: int) -> str:
+    return f"{base}{str(power).translate(_SUPERSCRIPTS)}"
+
+
 @drawn("Stacked bars")
-def layouts(names: Sequence[str] = tuple(formats.FORMATS)) -> Figure:
+def layouts(names: Sequence[str] = ALL) -> Made:
     """A bar per format, in bits, cut into sign, exponent and fraction: where the bits go."""
-    chosen = [formats.find(name) for name in names]
     fig, ax = canvas(0.95 + 0.29 * len(names), "Where the bits go: sign, exponent, fraction", "bits")
-    left = [0] * len(chosen)
+    left = [0] * len(names)
     for field, tint in FIELDS.items():
-        widths = [_widths(fmt)[field] for fmt in chosen]
-        bars = ax.barh(range(len(chosen)), widths, left=left, color=tint, label=field, edgecolor="white")
-        if field != "sign":
-            ax.bar_label(bars, [str(width or "") for width in widths], label_type="center", fontsize=8.5)
+        widths = [_widths(formats.find(name))[field] for name in names]
+        bars = ax.barh(range(len(names)), widths, left=left, color=tint, label=field, edgecolor="white")
+        texts = [str(width or "") if field != "sign" else "" for width in widths]
+        ax.bar_label(bars, texts, label_type="center", fontsize=8.5)
         left = [start + width for start, width in zip(left, widths, strict=True)]
-    rows(ax, [fmt.name for fmt in chosen])
+    rows(ax, names)
     ax.set(xlim=(0, max(left)), xticks=sorted({0, *left} - {6}))
     legend(ax)
-    return fig
+    return fig, ""
 
 
 @drawn("Number lines")
-def number_line(names: Sequence[str], low: float, high: float, title: str) -> tuple[Figure, str]:
+def number_line(names: Sequence[str], low: float, high: float, title: str) -> Made:
     """A row of marks per format: each number that it can represent between low and high."""
     fig, ax = canvas(0.8 + 0.42 * len(names), title, "value")
-    counts = []
+    counts, room = [], 0.02 * (high - low)
     for row, name in enumerate(names):
         inside = [value for value in formats.values(name) if low <= value <= high]
         counts.append(f"{name} has {len(inside)}")
@@ -100,12 +98,12 @@ def number_line(names: Sequence[str], low: float, high: float, title: str) -> tu
         note(ax, f"{len(inside)} numbers", (high, row), (10, 0), fontsize=8, annotation_clip=False)
     rows(ax, names)
     ax.grid(visible=False)
-    ax.set_xlim(low - 0.02 * (high - low), high + 0.02 * (high - low))
+    ax.set_xlim(low - room, high + room)
     return fig, f"Numbers from {number(low)} to {number(high)}: {', '.join(counts)}."
 
 
 @drawn("Ranges")
-def ranges(names: Sequence[str] = tuple(formats.FORMATS), mark: float | None = None) -> tuple[Figure, str]:
+def ranges(names: Sequence[str] = ALL, mark: float | None = None) -> Made:
     """From the smallest to the largest positive number of each format, its subnormal part white, on a log axis.
 
     `mark` is a positive number that is looked up in each format: a dot where it is in range, a cross where it becomes
@@ -122,30 +120,27 @@ def ranges(names: Sequence[str] = tuple(formats.FORMATS), mark: float | None = N
         look = {"height": 0.6, "edgecolor": BLUE, "linewidth": 0.9}
         ax.barh(row, normal - start, left=start, facecolor="white", **look)
         ax.barh(row, end - normal, left=normal, facecolor=TINTS[0], **look)
-        if start > limits[0]:
-            ax.text(low, row, "◂", va="center", color=BLUE, label="_cut")
-        if end < limits[2]:
-            ax.text(high, row, "▸", ha="right", va="center", color=BLUE, label="_cut")
+        if start > limits[0] or end < limits[2]:
+            look = {"va": "center", "color": BLUE, "label": "_cut"}
+            ax.text(low, row, "◂" if start > limits[0] else "", **look)
+            ax.text(high, row, "▸" if end < limits[2] else "", ha="right", **look)
         digits = (fmt.fraction_bits + 1) * math.log10(2)
         words = f"{_short(fmt.smallest_subnormal)} to {_short(fmt.max)}, {digits:.2f} digits"
         ax.text(2 if end - start > 45 else end + 1, row, words, va="center", fontsize=8)  # right of small numbers
         if mark is not None:
             stored = formats.decode(formats.encode(mark, fmt), fmt) if mark <= fmt.max else None
-            lost = not stored or not stored.value
-            found.setdefault("lost" if lost else stored.kind, []).append(fmt.name)
-            look = {"markersize": 6, "markeredgewidth": 1.8, "zorder": 4, "label": "_mark"}
-            ax.plot([math.log10(mark)], [row], "x" if lost else "o", color=VERMILLION, **look)
-    handles = [Patch(facecolor=TINTS[0], edgecolor=BLUE, label="normal")]
-    handles.append(Patch(facecolor="white", edgecolor=BLUE, label="subnormal"))
-    fig.legend(handles=handles, loc="outside lower center", ncols=2)
+            kind = stored.kind if stored and stored.value else "lost"
+            found.setdefault(kind, []).append(fmt.name)
+            look = {"markersize": 6, "markeredgewidth": 1.8, "zorder": 4, "label": "_mark", "color": VERMILLION}
+            ax.plot([math.log10(mark)], [row], "x" if kind == "lost" else "o", **look)
+    fig.legend(ax.patches[1::-1], ["normal", "subnormal"], loc="outside lower center", ncols=2)
     rows(ax, names, head=0 if mark is None else 0.45)
     powers = range(-50, 41, 10)
-    ax.set_xticks(powers, [f"10{str(power).translate(_SUPERSCRIPTS)}" if power else "1" for power in powers])
+    ax.set_xticks(powers, [_power(10, power) if power else "1" for power in powers])
     ax.set_xlim(low, high)
-    if mark is None:
-        return fig, ""
-    ax.axvline(math.log10(mark), color=VERMILLION, linewidth=1, linestyle=DASHES, zorder=3, label="_mark")
-    note(ax, _short(mark), (math.log10(mark), -0.75), color=INKS[VERMILLION], weight="bold")
+    if mark is not None:
+        ax.axvline(math.log10(mark), color=VERMILLION, linewidth=1, linestyle=DASHES, zorder=3, label="_mark")
+        note(ax, _short(mark), (math.log10(mark), -0.75), color=INKS[VERMILLION], weight="bold")
     return fig, " ".join(f"{_short(mark)} is {kind} in {', '.join(found[kind])}." for kind in found)
 
 
@@ -158,7 +153,7 @@ def _short(value: float) -> str:
 
 
 @drawn("Stairs")
-def spacing(names: Sequence[str], low: float, high: float, marks: Sequence[float] = ()) -> Figure:
+def spacing(names: Sequence[str], low: float, high: float, marks: Sequence[float] = ()) -> Made:
     """The gap to the next number against the number, both in powers of two, a stair per format.
 
     At each of `marks`, numbers between low and high, a point per format has its gap in words.
@@ -166,16 +161,12 @@ def spacing(names: Sequence[str], low: float, high: float, marks: Sequence[float
     fig, ax = canvas(3.4, "The gap doubles at every power of two", "number", "gap to the next number")
     powers = range(math.floor(math.log2(low)), math.ceil(math.log2(high)) + 1)
     for (colour, _, _), fmt in zip(itertools.cycle(LOOKS), map(formats.find, names)):
-
-        def gap(value: float, fmt: FloatFormat = fmt) -> float:
-            power = max(math.frexp(value)[1] - 1, 1 - fmt.bias)  # below the smallest normal number it stays
-            return 2.0 ** (power - fmt.fraction_bits)
-
-        points = [(2.0**power, gap(2.0**power)) for power in powers if 2.0**power <= fmt.max]
+        points = [(2.0**power, _gap(2.0**power, fmt)) for power in powers if 2.0**power <= fmt.max]
         ax.step(*zip(*points, strict=True), where="post", label=fmt.name, marker="", color=colour)
         for mark in (mark for mark in marks if mark <= fmt.max):
-            ax.plot([mark], [gap(mark)], "o", color=colour, label=f"_{fmt.name}")
-            note(ax, number(gap(mark)), (mark, gap(mark)), (5, -7), fontsize=8, color=INKS[colour])
+            gap = _gap(mark, fmt)
+            ax.plot([mark], [gap], "o", color=colour, label=f"_{fmt.name}")
+            note(ax, number(gap), (mark, gap), (5, -7), fontsize=8, color=INKS[colour])
     for mark in marks:
         ax.axvline(mark, color=GREY, linewidth=0.8, linestyle=DASHES, label="_mark")
         left = math.log2(mark) > (powers[0] + powers[-1]) / 2  # of its line, where that is on the right
@@ -189,19 +180,20 @@ def spacing(names: Sequence[str], low: float, high: float, marks: Sequence[float
         axis.set_major_locator(FixedLocator([2.0**power for power in range(-1076, 1024, 4)]))
         axis.set_minor_locator(NullLocator())
     past_ends(ax, gap=10)
-    return fig
+    return fig, ""
+
+
+def _gap(value: float, fmt: FloatFormat) -> float:
+    power = max(math.frexp(value)[1] - 1, 1 - fmt.bias)  # below the smallest normal number it stays
+    return 2.0 ** (power - fmt.fraction_bits)
 
 
 @drawn("Scatter plot")
-def quantisers(
-    errors: Mapping[str, tuple[float, float]], title: str, ylabel: str = "relative error"
-) -> tuple[Figure, str]:
+def quantisers(errors: Mapping[str, Place], title: str, ylabel: str = "relative error") -> Made:
     """What rounding to few bits costs: error (logarithmic) against bits per number, a labelled point per quantiser.
 
-    `errors` maps a name to (bits per number, error), both above 0. Raises ValueError for others.
+    `errors` maps a name to (bits per number, error), both above 0.
     """
-    if not errors or any(min(pair) <= 0 for pair in errors.values()):
-        raise ValueError(f"a quantiser has bits per number and an error, both above 0, got {dict(errors)}")
     fig, ax = canvas(3.2, title, "bits per number", ylabel)
     for (name, (size, error)), (colour, marker, _) in zip(errors.items(), itertools.cycle(LOOKS)):
         ax.plot([size], [error], marker, color=colour, markersize=7, label=f"{name}: {error:.2g}")

@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter, NullLocator, StrMethodFormatter
 
 from helpers import units
 
 from helpers.draw.drawing import (  # isort: skip
-    BLACK, BLUE, DASHES, GREEN, GREY, GROUNDS, INKS, LOOKS, PLATE, VERMILLION, WIDTH, FreePlaces, arrow, canvas,
-    drawn, legend, note, number, past_ends,
+    BLACK, BLUE, DASHES, GREEN, GREY, GROUNDS, INKS, LOOKS, PLATE, VERMILLION, WIDTH, Made, Place, Series, arrow,
+    canvas, drawn, label_points, legend, note, number, past_ends,
 )  # fmt: skip
 from helpers.roofline import Roofline
 
@@ -36,8 +35,8 @@ class Point:
     measured: float | None = None
 
     @property
-    def place(self) -> tuple[float, float]:
-        """Where the label stands: beside what was measured, else beside the prediction."""
+    def place(self) -> Place:
+        """Where it is named: beside what was measured, else beside the prediction."""
         return self.intensity, self.measured or self.predicted
 
 
@@ -49,17 +48,16 @@ def roofline(
     *,
     moves: Sequence[tuple[str, str]] = (),
     intensities: tuple[float, float] | None = None,
-    rates: tuple[float, float] | None = None,
     datasheet: Collection[str] = (),
     height: float = 3.8,
-) -> tuple[Figure, str]:
+) -> Made:
     """Attainable FLOP/s against intensity in FLOP/byte, both logarithmic: a roof per machine, dtype, unit or memory.
 
     A roof is blue where the bandwidth limits it and vermillion where the peak does, with its ridge marked; several
     differ by their dashes, and those named in `datasheet` are thin and black. Above all roofs it is grey. The regions
     have names where the roofs share one peak: memory-bound, compute-bound, and in between what depends on the
     bandwidth. A point is open where predicted, filled where measured; a thin line joins the two. `moves` names pairs of
-    points: an arrow leads from the first to the second. `intensities` and `rates` are the ends of the axes.
+    points: an arrow leads from the first to the second. `intensities` are the ends of the axis.
 
     Raises ValueError where there is no roof to draw, and for a move between points that are not there.
     """
@@ -75,8 +73,7 @@ def roofline(
     low, high = intensities or (min(spots) / 8, max(spots) * 8)
     heights = [rate for point in points for rate in (point.predicted, point.measured) if rate]
     heights += [rate for roof in roofs.values() for rate in (roof.attainable(low), roof.peak)]
-    room = (max(heights) / min(heights)) ** 0.16
-    floor, ceiling = rates or (min(heights) / 2.5, max(heights) * max(room, 1.6))
+    floor, ceiling = min(heights) / 2.5, max(heights) * max((max(heights) / min(heights)) ** 0.16, 1.6)
     ax.set(xscale="log", yscale="log", xlim=(low, high), ylim=(floor, ceiling))
     ax.grid(visible=False)
     ax.yaxis.set_major_formatter(EngFormatter(sep=" "))
@@ -93,10 +90,9 @@ def roofline(
         _roof(ax, name, roof, dash, name in datasheet)
     _name_roofs(ax, roofs)
     _mark_ridges(ax, ridges, roofs)
-    free = FreePlaces(ax, places.values())
     for point in points:
         _point(ax, point, _region(point.intensity, ridges))
-        free.label(point.label, point.place, fontsize=8.5, zorder=7)
+    label_points(ax, places, fontsize=8.5, zorder=7)
     for start, end in moves:
         style = {"arrowstyle": "-|>", "linewidth": 1.6, "shrinkA": 7, "shrinkB": 7, "connectionstyle": "arc3,rad=0.15"}
         arrow(ax, places[start], places[end], BLACK, **style)
@@ -114,15 +110,13 @@ def _finding(points: Sequence[Point], ridges: Sequence[float]) -> str:
     for point in points:
         both = point.measured and point.predicted
         ratio = f" at {point.measured / point.predicted:.0%} of the prediction" if both else ""
-        found.setdefault(_region(point.intensity, ridges), []).append(f"{point.label}{ratio}")
-    ridge = f"{'Ridge' if len(ridges) == 1 else 'Ridges'} at {', '.join(map(number, ridges))} FLOP/byte."
-    return " ".join([ridge, *(f"{name.capitalize()}: {', '.join(ops)}." for name, ops in found.items())])
+        found.setdefault(_region(point.intensity, ridges).capitalize(), []).append(f"{point.label}{ratio}")
+    ridge = f"Ridge{'s' if len(ridges) > 1 else ''} at {', '.join(map(number, ridges))} FLOP/byte."
+    return " ".join([ridge, *(f"{region}: {', '.join(ops)}." for region, ops in found.items())])
 
 
 def _region(intensity: float, ridges: Sequence[float]) -> str:
-    if intensity < ridges[0]:
-        return "memory-bound"
-    return "in between" if intensity < ridges[-1] else "compute-bound"
+    return list(_REGIONS)[(intensity >= ridges[0]) + (intensity >= ridges[-1])]
 
 
 def _shade(ax: Axes, roofs: Mapping[str, Roofline], ridges: Sequence[float]) -> None:
@@ -134,8 +128,7 @@ def _shade(ax: Axes, roofs: Mapping[str, Roofline], ridges: Sequence[float]) -> 
     for (name, (tint, ink, _)), (left, right) in zip(_REGIONS.items(), itertools.pairwise(ends), strict=False):
         ax.axvspan(left, right, color=tint, linewidth=0, zorder=0, label=f"_{name}")
         if math.log(right / left) > 0.14 * math.log(high / low):
-            look = {"color": INKS[ink], "ha": "center", "weight": "bold"}
-            note(ax, name, (math.sqrt(left * right), floor), (0, 8), **look)
+            note(ax, name, (math.sqrt(left * right), floor), (0, 8), color=INKS[ink], ha="center", weight="bold")
     xs = [low, *(ridge for ridge in ridges if low < ridge < high), high]
     tops = [max(roof.attainable(x) for roof in roofs.values()) for x in xs]
     ax.fill_between(xs, tops, ceiling, color=GROUNDS[-1], linewidth=0, zorder=0.5, label="_out of reach")
@@ -187,26 +180,19 @@ def _mark_ridges(ax: Axes, ridges: Sequence[float], roofs: Mapping[str, Roofline
 
 def _point(ax: Axes, point: Point, region: str) -> None:
     """The marks of an op: open where predicted, filled where measured, joined by a line."""
-    (_, colour, marker), x = _REGIONS[region], point.intensity
-    look = {"marker": marker, "s": 54}
-    if point.predicted and point.measured:
-        ax.plot([x, x], [point.predicted, point.measured], color=GREY, linewidth=0.9, marker="", label="_gap", zorder=4)
-    if point.predicted:
-        look |= {"facecolor": "white", "edgecolor": colour, "linewidth": 1.6, "label": f"{point.label} predicted"}
-        ax.scatter([x], [point.predicted], zorder=5, **look)
-    if point.measured:
-        look |= {"facecolor": colour, "edgecolor": "white", "linewidth": 0.8, "label": f"{point.label} measured"}
-        ax.scatter([x], [point.measured], zorder=6, **look)
+    _, ink, marker = _REGIONS[region]
+    known = {"predicted": point.predicted, "measured": point.measured}
+    known = {role: rate for role, rate in known.items() if rate}
+    ax.plot([point.intensity] * len(known), list(known.values()), color=GREY, linewidth=0.9, marker="", label="_gap")
+    for role, rate in known.items():
+        face, edge, width = ("white", ink, 1.6) if role == "predicted" else (ink, "white", 0.8)
+        look = {"facecolor": face, "edgecolor": edge, "linewidth": width, "label": f"{point.label} {role}"}
+        ax.scatter([point.intensity], [rate], s=54, marker=marker, zorder=5 + (role == "measured"), **look)
 
 
 @drawn("Line chart")
-def intensity_curves(
-    curves: Mapping[str, tuple[Sequence[float], Sequence[float]]],
-    ridges: Mapping[str, float],
-    title: str,
-    xlabel: str,
-    crossings: Sequence[tuple[float, float]] = (),
-) -> tuple[Figure, str]:
+def intensity_curves(curves: Series, ridges: Mapping[str, float], title: str, xlabel: str,
+                     crossings: Sequence[Place] = ()) -> Made:  # fmt: skip
     """Intensity in FLOP/byte against a size, both logarithmic, and a line at each ridge, below which memory limits.
 
     `curves` maps a name to its sizes and its intensities. With as many ridges as curves, each ridge has the colour of
@@ -226,27 +212,23 @@ def intensity_curves(
         colour = colour if len(ridges) == len(curves) > 1 else BLACK
         ax.axhline(ridge, color=colour, linewidth=1, label=name, zorder=2)
         note(ax, f"{name}: {number(ridge)}", (left, ridge), (4, 6), fontsize=8.5, color=INKS[colour], label="_ridge")
-    highest: dict[str, tuple[float, float]] = {}
     for x, y in crossings:
-        look = {"markerfacecolor": "white", "markersize": 7, "zorder": 5}
-        ax.plot([x], [y], "o", color=BLACK, label=f"crossing at {x:.3g}", **look)
-        highest[f"{x:.0f}"] = max(highest.get(f"{x:.0f}", (x, y)), (x, y), key=lambda place: place[1])
-    for text, (x, y) in highest.items():
+        look = {"markerfacecolor": "white", "markersize": 7, "zorder": 5, "label": f"crossing at {x:.3g}"}
+        ax.plot([x], [y], "o", color=BLACK, **look)
         ax.plot([x, x], [bottom, y], ":", color=BLACK, linewidth=0.9, marker="", label="_guide")
+    for text, x in {f"{x:.0f}": x for x, _ in crossings}.items():
         note(ax, text, (x, bottom), (4, 22), weight="bold", zorder=6, label="_crossing")
-    for name, edge, up in (("memory-bound", bottom, 8), ("compute-bound", top, -8)):
-        if len(ridges) == 1:
-            (ridge,), (tint, ink, _) = ridges.values(), _REGIONS[name]
-            ax.axhspan(edge, ridge, color=tint, linewidth=0, zorder=0, label="_region")
-            note(ax, name, (right, edge), (-5, up), ha="right", color=INKS[ink], weight="bold", label=name)
+    for name, edge, up in (("memory-bound", bottom, 8), ("compute-bound", top, -8)) if len(ridges) == 1 else ():
+        (ridge,), (tint, ink, _) = ridges.values(), _REGIONS[name]
+        ax.axhspan(edge, ridge, color=tint, linewidth=0, zorder=0, label="_region")
+        note(ax, name, (right, edge), (-5, up), ha="right", color=INKS[ink], weight="bold", label=name)
     words = ", ".join(f"{x:.0f} (intensity {number(y)})" for x, y in crossings)
     return fig, f"A ridge is crossed at {xlabel} = {words}." if crossings else ""
 
 
 @drawn("Line chart")
-def bandwidth_sweep(
-    bandwidths: Mapping[int, float], caches: Mapping[str, int], disturbed: Collection[int] = (), title: str = ""
-) -> tuple[Figure, str]:
+def bandwidth_sweep(bandwidths: Mapping[int, float], caches: Mapping[str, int], disturbed: Collection[int] = (),
+                    title: str = "") -> Made:  # fmt: skip
     """Bandwidth in byte/s against the working set in bytes, both logarithmic, with a line at the size of each cache.
 
     `bandwidths` maps a working set to the bandwidth measured with it. `disturbed` are the working sets of which no

@@ -7,11 +7,10 @@ from typing import Any
 
 import torch
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from helpers.draw.drawing import (  # isort: skip
-    BLUE, GREEN, GREY, INKS, TINTS, VERMILLION, WIDTH, arrow, canvas, cell, drawn, figure, rows,
+    BLUE, GREEN, GREY, INKS, TINTS, VERMILLION, WIDTH, Made, Place, arrow, canvas, cell, drawn, figure, rows,
 )  # fmt: skip
 from helpers.storage import layout, offset_of, plan_view, same_storage
 
@@ -19,7 +18,6 @@ MOST_CELLS = 96
 _DIM_COLOURS = (BLUE, GREEN, INKS[VERMILLION])
 _MARGIN = 2.2  # room for the names at the left; lengths here are in storage cells
 Views = Mapping[str, torch.Tensor]
-Place = tuple[float, float]
 
 
 def offsets(view: torch.Tensor) -> list[int]:
@@ -28,7 +26,7 @@ def offsets(view: torch.Tensor) -> list[int]:
 
 
 @drawn("Tensors above their storage")
-def storage(views: torch.Tensor | Views, title: str, *, trace: Sequence[int] | None = None) -> tuple[Figure, str]:
+def storage(views: torch.Tensor | Views, title: str, *, trace: Sequence[int] | None = None) -> Made:
     """Tensors as grids, and below them the one storage that they share, as a strip with a lane per tensor.
 
     A lane marks the cells that its tensor touches, with the position of the element: 0 for the first, 1 for the next;
@@ -191,7 +189,7 @@ def _trace(ax: Axes, at: Callable[[int], Place], view: torch.Tensor, index: tupl
 
 
 @drawn("Strips of cells")
-def merging(views: Views, title: str) -> tuple[Figure, str]:
+def merging(views: Views, title: str) -> Made:
     """When two dimensions merge into one: each view's storage, its elements in order, a tint per row of the view.
 
     Below a strip are the step inside a row and the jump from the end of the first row to the second: they merge where
@@ -227,7 +225,7 @@ def merging(views: Views, title: str) -> tuple[Figure, str]:
 
 
 @drawn("Cache lines")
-def walk(views: Views, title: str, *, steps: int = 16, line: int = 64) -> tuple[Figure, str]:
+def walk(views: Views, title: str, *, steps: int = 16, line: int = 64) -> Made:
     """The cache lines that the first steps of a walk touch: a row per line of memory, a cell per element.
 
     `views` maps the name of a walk to a tensor whose elements are visited in order; they share a storage, and the
@@ -257,7 +255,7 @@ def walk(views: Views, title: str, *, steps: int = 16, line: int = 64) -> tuple[
 
 
 @drawn("Strips of cells")
-def groups(members: Mapping[str, Sequence[int]], title: str, group: str) -> Figure:
+def groups(members: Mapping[str, Sequence[int]], title: str, group: str) -> Made:
     """A strip of cells per row, in the order of memory: each cell carries the number of its group, below its position.
 
     `group` names what the numbers count, such as head. Same number, same tint.
@@ -273,11 +271,11 @@ def groups(members: Mapping[str, Sequence[int]], title: str, group: str) -> Figu
     ax.spines[:].set_visible(False)
     ax.grid(visible=False)
     ax.set_xlim(0, length)
-    return fig
+    return fig, ""
 
 
 @drawn("Pictures")
-def images(pictures: Views, title: str, columns: int = 1) -> Figure:
+def images(pictures: Views, title: str, columns: int = 1) -> Made:
     """Pictures side by side at one scale, each with its name and its shape.
 
     A picture is a tensor of shape (height, width), drawn in greys, or (height, width, 3); 0 is black and 1 is white.
@@ -289,10 +287,10 @@ def images(pictures: Views, title: str, columns: int = 1) -> Figure:
             raise ValueError(f"a picture has the shape {shapes}, {name!r} has {tuple(picture.shape)}")
     lines = math.ceil(len(pictures) / columns)
     tall, wide = (max(picture.shape[side] for picture in pictures.values()) for side in (0, 1))
-    fig, whole = figure(height=0.4 + lines * (0.4 + min((WIDTH / columns - 0.2) * tall / wide, 2.4)))
-    whole.remove()
+    height = 0.4 + lines * (0.4 + min((WIDTH / columns - 0.2) * tall / wide, 2.4))
+    plain = {"frame_on": False, "xticks": [], "yticks": []}
+    fig, axes = figure(height=height, nrows=lines, ncols=columns, squeeze=False, subplot_kw=plain)
     fig.suptitle(title, x=0.01, ha="left", fontsize=10.5, weight="bold")
-    axes = fig.subplots(lines, columns, squeeze=False, subplot_kw={"frame_on": False, "xticks": [], "yticks": []})
     for ax, (name, picture) in zip(axes.flat, pictures.items(), strict=False):
         pixels = picture.detach().cpu().clamp(0, 1).numpy()
         ax.imshow(pixels, cmap="gray", vmin=0, vmax=1, interpolation="nearest", label=name)
@@ -300,4 +298,4 @@ def images(pictures: Views, title: str, columns: int = 1) -> Figure:
         edge = {"fill": False, "edgecolor": GREY, "linewidth": 0.8, "clip_on": False}
         ax.add_patch(Rectangle((-0.5, -0.5), picture.shape[1], picture.shape[0], **edge))
         ax.set_title(f"{name}   {tuple(picture.shape)}", fontsize=8.5, weight="normal", family="DejaVu Sans Mono")
-    return fig
+    return fig, ""
