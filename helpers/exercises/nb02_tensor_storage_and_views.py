@@ -3,7 +3,6 @@
 import math
 import random
 from collections.abc import Callable
-from itertools import combinations, zip_longest
 
 import torch
 
@@ -21,38 +20,6 @@ value("permuted_stride", (60, 5, 20, 1), [
     ((1, 6, 2, 24), "You let the first index run fastest: in a fresh tensor it is the last."),
     ((12, 4, 3, 5), "A stride is the product of all sizes to its right, not of one of them."),
 ])
-
-
-def _at(index: tuple[int, ...], stride: tuple[int, ...]) -> int:
-    return sum(i * s for i, s in zip(index, stride, strict=False))
-
-
-def _draw_element(r: random.Random) -> tuple[tuple[int, ...], tuple[int, ...], int]:
-    count = r.randint(1, 4)
-    return tuple(r.randint(0, 9) for _ in range(count)), tuple(r.randint(0, 40) for _ in range(count)), r.randint(0, 99)
-
-
-function("offset_at",
-    lambda index, stride, offset: offset + _at(index, stride), [
-    (lambda index, stride, offset: _at(index, stride), "You forgot the offset: a slice starts later on its storage."),
-    (lambda index, stride, offset: offset + sum(index) + sum(stride),
-     "You added index and stride: each index is multiplied by its stride."),
-    (lambda index, stride, offset: offset + _at(index, stride[::-1]),
-     "You paired the indices with the strides in reverse order."),
-    (lambda index, stride, offset: offset + _at(index, (*stride[:-1], 1)),
-     "You took the last stride for 1: it counts like the others."),
-    (lambda index, stride, offset: 4 * (offset + _at(index, stride)),
-     "That is in bytes of float32; the offset counts elements."),
-    (lambda index, stride, offset: offset * _at(index, stride), "The offset is added, not multiplied."),
-    (lambda index, stride, offset: offset - _at(index, stride), "The products are added to the offset."),
-    (lambda index, stride, offset: offset + index[0] * stride[0] + index[1] * stride[1],
-     "That is for two dimensions: the tensor may have any number of them, and none, too."),
-    (lambda index, stride, offset: offset + math.prod(index) * math.prod(stride),
-     "One product per dimension, and then their sum: you multiplied all of them."),
-    ],
-    cases=[((2, 1), (4, 1), 0), ((1, 2, 3), (12, 4, 1), 5), ((3, 2), (1, 6), 1), ((5, 2), (0, 1), 4), ((), (), 7)],
-    draw=_draw_element,
-    same={"return offset + sum((i * step for i, step in zip(stride, index)))": "a product does not mind the order"})
 
 
 def _index_at(offset: int, shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -156,14 +123,15 @@ parts("view_or_copy", **{str(number): _shares(*pair) for number, pair in enumera
 ], start=1)})
 
 value("really_touched", 500 * 64 * 4, [
-    (32 * 500 * 64 * 4, "That is numel × element size: the 32 copies have stride 0 and are the same bytes."),
+    (10 * 500 * 64 * 4, "That is numel × element size: the 10 copies have stride 0 and are the same bytes."),
     (1000 * 64 * 4, "That is all of a, or 8 bytes for each element of a[::2]: half of the rows, 4 bytes each."),
     (500 * 64 * 2, "You took 2 bytes per element: a float32 has 4."),
     (500 * 64, "That is a number of elements: each has 4 bytes."),
     (999 * 64 * 4, "That is the stretch from the first byte to the last; the rows between are not touched."),
-    (500 * 64 * 32, "That is b.numel(), or the right number in bits: count each byte once, in bytes."),
+    (10 * 500 * 64, "That is b.numel(): most of its elements share their bytes, and each has 4."),
+    (500 * 64 * 32, "Those are bits: a byte has eight."),
     (64 * 4, "That is one row: a[::2] has 500 of them."),
-    (32 * 64 * 4, "Those are 32 rows: expand repeats all 500 rows, and adds no new one."),
+    (10 * 64 * 4, "Those are 10 rows: expand repeats all 500 rows, and adds no new one."),
 ], unit="B")
 
 
@@ -223,46 +191,6 @@ function("fewest_dimensions",
     draw=_draw_strided)
 
 
-def _prepare(
-    images: torch.Tensor, *left: str, order: tuple[int, ...] = (0, 3, 1, 2), start: int = 4, place: int = 0
-) -> torch.Tensor:
-    """The pipeline; `left` names the copies that are left over."""
-    x = images.permute(order)
-    x = x.contiguous() if "contiguous" in left else x
-    x = x[:, :, list(range(start, start + 8))] if "the list" in left else x[:, :, start : start + 8]
-    x = x[..., ::2].clone() if "clone" in left else x[..., ::2]
-    x = x.reshape(*x.shape[:2], 4, 2, x.shape[3])
-    return torch.stack([x, x, x], place) if "stack" in left else x[None].expand(3, *x.shape).movedim(0, place)
-
-
-_COPIES = {"contiguous": "of all the images at the start", "the list": "by the list of rows", "clone": "by clone",
-           "stack": "of the whole result, by stack or contiguous"}
-
-
-def _left_over(*left: str) -> tuple[Callable[[torch.Tensor], torch.Tensor], str]:
-    where = ", and one ".join(_COPIES[copy] for copy in left)
-    return lambda images: _prepare(images, *left), f"There is still a copy {where}."
-
-
-function("prepare",
-    _prepare, [
-    *[_left_over(*some) for n in range(1, 5) for some in combinations(_COPIES, n)],
-    (lambda images: _prepare(images.transpose(1, 2)),
-     "Height and width are exchanged: the order is batch, channels, height, width."),
-    (lambda images: _prepare(images, start=0), "The eight rows start at row 4: list(range(4, 12)) is the slice 4:12."),
-    (lambda images: _prepare(images, place=1), "The three copies come first, before the batch."),
-    (lambda images: _prepare(images.view(len(images), -1, *images.shape[1:3]).permute(0, 2, 3, 1)),
-     "A view to that shape reads the same cells in another order: channels must change places with rows."),
-    (lambda images: _prepare(images)[0], "The ensemble is missing: three times the same, in a dimension of its own."),
-    (lambda images: _prepare(images).flatten(3, 4), "The rows must come in pairs: that is a dimension more."),
-    (lambda images: _prepare(images, order=(0, 3, 1, 2)).transpose(3, 4),
-     "The pairs are neighbouring rows: 4 pairs of 2."),
-    ],
-    cases=[(torch.arange(2 * 16 * 16 * 3.0).view(2, 16, 16, 3),), (torch.arange(20 * 12 * 4.0).view(1, 20, 12, 4),)],
-    draw=lambda r: (whole(r, r.randint(1, 3), r.randint(12, 20), 2 * r.randint(1, 4), r.randint(1, 4)),),
-    cost=allocated_bytes)
-
-
 def _swapped(x: torch.Tensor, i: int, j: int) -> torch.Tensor:
     kept = x[i].clone()
     x[i] = x[j]
@@ -296,47 +224,38 @@ function("swap_rows",
     in_place=True, cost=allocated_bytes, at=[(torch.arange(40_000.0).view(200, 200), 3, 5)])
 
 
-def _shared(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
-    pairs = zip_longest(a[-3::-1], b[-3::-1], fillvalue=1)
-    return tuple(n if m == 1 else m for m, n in pairs)[::-1]
+def _grouped(q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
+    rows = q.view(*k.shape[:2], -1, k.shape[3])
+    return (rows @ k.mT).view(*q.shape[:3], k.shape[2])
 
 
-def _draw_matmul(r: random.Random) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    batch = [r.randint(1, 6) for _ in range(r.randint(0, 3))]
-    a, b = ([n if r.random() < 0.6 else 1 for n in batch][r.randint(0, len(batch)) :] for _ in "ab")
-    rows, inner, columns = (r.randint(1, 9) for _ in range(3))
-    return (*a, rows, inner), (*b, inner, columns)
+def _repeated(q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
+    return q @ k.repeat_interleave(q.shape[1] // k.shape[1], 1).mT
 
 
-function("matmul_shape",
-    lambda a, b: tuple(torch.matmul(torch.empty(a, device="meta"), torch.empty(b, device="meta")).shape), [
-    (lambda a, b: (*a[:-2], *b[:-2], a[-2], b[-1]),
-     "You put the batch dimensions of both one after the other; they are aligned at the right and shared."),
-    (lambda a, b: (*_shared(a, b)[::-1], a[-2], b[-1]),
-     "Your batch dimensions are in reverse order: turn them round again."),
-    (lambda a, b: (*a[:-2], a[-2], b[-1]),
-     "You took the batch dimensions of the first alone; the second may have more."),
-    (lambda a, b: (*b[:-2], a[-2], b[-1]),
-     "You took the batch dimensions of the second alone; the first may have more."),
-    (lambda a, b: (a[-2], b[-1]),
-     "You left out the batch dimensions: only the last two are multiplied, the others stay."),
-    (lambda a, b: (*max(a[:-2], b[:-2], key=len), a[-2], b[-1]),
-     "You took the batch of the longer shape; where it has a 1, the size of the other counts."),
-    (lambda a, b: (*(max(p) for p in zip_longest(a[:-2], b[:-2], fillvalue=1)), a[-2], b[-1]),
-     "You aligned the batch dimensions at the left: the shorter shape gets its ones there."),
-    (lambda a, b: (*(max(p) for p in zip(a[:-2], b[:-2], strict=False)), a[-2], b[-1]),
-     "A dimension that only one of them has stays, too; zip stops at the shorter shape."),
-    (lambda a, b: (*[min(p) for p in zip_longest(a[-3::-1], b[-3::-1], fillvalue=9)][::-1], a[-2], b[-1]),
-     "Where one of them has a 1, the larger size counts."),
-    (lambda a, b: (*_shared(a, b), b[-1], a[-2]), "Rows of the first, columns of the second: you swapped them."),
-    (lambda a, b: (*_shared(a, b), a[-2], a[-1]),
-     "The inner dimension is summed over: it does not appear in the result."),
-    (lambda a, b: (*_shared(a, b), b[-2], b[-1]),
-     "The inner dimension is summed over: it does not appear in the result."),
-    (lambda a, b: (*_shared(a, b), a[-2], a[-1], b[-1]),
-     "The inner dimension is summed over: it does not appear in the result."),
+def _draw_heads(r: random.Random) -> tuple[torch.Tensor, torch.Tensor]:
+    batch, key_heads, channels = r.randint(1, 2), r.randint(1, 3), r.randint(1, 4)
+    heads, tokens, seen = key_heads * r.randint(1, 3), r.randint(1, 4), r.randint(1, 5)
+    return whole(r, batch, heads, tokens, channels), whole(r, batch, key_heads, seen, channels)
+
+
+_BY_TEN = torch.arange(2 * 6 * 5 * 4.0).view(2, 6, 5, 4) % 10
+_BY_SEVEN = torch.arange(2 * 3 * 7 * 4.0).view(2, 3, 7, 4) % 7
+function("grouped_scores",
+    _grouped, [
+    (_repeated, "The scores are right, but each key head is written out once for every query head that uses it: "
+     "by a repetition, or by a matmul that stretches the keys."),
+    (lambda q, k: q @ k.repeat(1, q.shape[1] // k.shape[1], 1, 1).mT,
+     "Query heads that are neighbours share a key head; yours take turns."),
+    (lambda q, k: q.view(*k.shape[:2], -1, k.shape[3]) @ k.mT,
+     "These are the scores, but still grouped: split the heads and the tokens again."),
+    (lambda q, k: _grouped(q, k).mT, "The tokens of the queries are the rows and those of the keys the columns."),
+    (lambda q, k: _grouped(q, k) / math.sqrt(q.shape[3]), "The scores are asked for as they are, without the scale."),
+    (lambda q, k: _grouped(q, k).softmax(-1), "The scores are asked for as they are, before the softmax."),
+    (lambda q, k: q @ k[:, :1].mT, "You used the first key head alone."),
+    (lambda q, k: _grouped(q, k).view(*k.shape[:2], -1, *_grouped(q, k).shape[2:]),
+     "The heads are to be one dimension: merge the key heads and the heads of each group."),
     ],
-    cases=[((2, 3), (3, 4)), ((4, 8, 16, 32), (32, 2)), ((3, 4), (6, 4, 2)), ((7, 2, 3), (1, 3, 5)),
-           ((5, 1, 2, 3), (4, 3, 6))],
-    draw=_draw_matmul,
-    same={"batch = torch.broadcast_shapes(b[:-2], a[:-2])": "broadcasting does not mind the order"})
+    cases=[(torch.ones(1, 2, 1, 3), torch.ones(1, 1, 2, 3)), (_BY_TEN, _BY_SEVEN),
+           (torch.arange(24.0).view(1, 4, 2, 3), torch.arange(24.0).view(1, 4, 2, 3))],
+    draw=_draw_heads, cost=allocated_bytes, at=[(torch.ones(2, 16, 64, 16), torch.ones(2, 4, 128, 16))])
