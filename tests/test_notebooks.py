@@ -22,7 +22,7 @@ NOT_YET = {
     # formats
     "01": set(),
     # storage
-    "02": {"run_again", "minutes"},
+    "02": set(),
     # names
     "03": set(),
     # FLOPs
