@@ -245,7 +245,7 @@ function("grouped_scores",
     _grouped, [
     (_repeated, "The scores are right, but each key head is written out once for every query head that uses it: "
      "by a repetition, or by a matmul that stretches the keys."),
-    (lambda q, k: torch.cat([q.unflatten(1, (k.shape[1], -1))[:, i] @ k[:, i : i + 1].mT for i in range(k.shape[1])], 1),
+    (lambda q, k: torch.cat([each @ k[:, i : i + 1].mT for i, each in enumerate(q.chunk(k.shape[1], 1))], 1),
      "The scores are right, but computed head by head and then written once more, to bring them together."),
     (lambda q, k: q @ k.repeat(1, q.shape[1] // k.shape[1], 1, 1).mT,
      "Query heads that are neighbours share a key head; yours take turns."),
