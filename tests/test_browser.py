@@ -225,13 +225,13 @@ def test_a_check_names_the_mistake_and_hint_and_solution_unfold(desk):
         page.locator("details").filter(has_text=text).get_by_text(summary, exact=True).click()
         expect(folded).to_be_visible()
 
-    guess = desk.cell("weights = 70e9 * 16 / 8")
+    guess = desk.cell("compare(guess, really_took")
     said = guess.locator(".jp-OutputArea-output")
     for source, answer in (
         ("...", "Predict first: replace the ... by your guess in B and run the cell again."),
         ("70e9", "You predicted 70 GB; it is 140 GB: too low by a factor of 2."),
     ):
-        desk.replace(guess, f'guess = {source}\nweights = 70e9 * 16 / 8\ncompare(guess, weights, "B")')
+        desk.replace(guess, f'guess = {source}\ncompare(guess, really_took := 140e9, "B")')
         expect(said).to_have_text(answer)
 
 
@@ -535,7 +535,8 @@ def test_a_budget_by_mouse_and_by_key(page):
     opened = page(fragment("budget", explore.transformer_budget().state))
     view, press = opened.locator(VIEWS), opened.keyboard.press
     place = view.get_by_role("slider", name="batch and tokens")
-    place.locator(".glyph").nth(15).tap()  # in the second row from below, 256 tokens, the first column
+    row = place.locator(".glyph").nth(1).bounding_box()  # the second from below, 256 tokens; in its first column
+    opened.touchscreen.tap(row["x"] + 3, row["y"] + row["height"] / 2)
     expect(place).to_have_attribute("aria-valuetext", re.compile("^1 texts of 256 tokens: fits, memory-bound"))
     place.focus()
     press("ArrowRight")

@@ -94,13 +94,18 @@ export default view(["model", "machine", "task", "precision", "devices", "batch"
   // The map: every batch and context, whether it fits and what bounds it.
   const side = { x: (width - 4.2 * em) / MAP.batch.length, y: 1.28 * em }, corner = [4 * em, 0.2 * em];
   const place = (list, value) => Math.log2(value) - Math.log2(list[0]);
-  const cells = MAP.tokens.flatMap((tokens, row) => MAP.batch.map((batch, column) => {
-    const there = judged({ batch, tokens }), kind = there.fits ? there.bound : "no";
-    const x = corner[0] + side.x * column, y = corner[1] + side.y * (MAP.tokens.length - 1 - row);
-    return [s("rect", { x, y, width: side.x - 1, height: side.y - 1, class: `tile ${kind}` }),
-      s("text", { x: x + side.x / 2, y: y + 0.95 * em, class: "glyph", "text-anchor": "middle" },
-        { no: "×", memory: "●", compute: "■" }[kind])];
+  // One path for all tiles of a kind and one text for a row of signs: an element for each would take most of the time.
+  const kinds = MAP.tokens.map((tokens) => MAP.batch.map((batch) => {
+    const there = judged({ batch, tokens });
+    return there.fits ? there.bound : "no";
   }));
+  const edge = (column) => corner[0] + side.x * column, upper = (row) => corner[1] + side.y * (MAP.tokens.length - 1 - row);
+  const tile = (row, column) => `M${edge(column)} ${upper(row)}h${side.x - 1}v${side.y - 1}h${1 - side.x}z`;
+  const cells = ["no", "memory", "compute"].map((kind) => s("path", { class: `tile ${kind}`,
+    d: kinds.flatMap((row, r) => row.map((found, c) => (found === kind ? tile(r, c) : ""))).join("") || "M0 0z" }));
+  const signs = kinds.map((row, r) => s("text", { y: upper(r) + 0.95 * em, class: "glyph", "text-anchor": "middle",
+    x: row.map((_, column) => edge(column) + side.x / 2).join(" ") },
+  row.map((kind) => ({ no: "×", memory: "●", compute: "■" })[kind]).join("")));
   const bottom = corner[1] + side.y * MAP.tokens.length, nearest = (list, where) =>
     list[Math.min(Math.max(Math.floor(where), 0), list.length - 1)];
   const choose = (batch, tokens) => (batch !== state.batch || tokens !== state.tokens) && ui.set({ batch, tokens });
@@ -118,7 +123,7 @@ export default view(["model", "machine", "task", "precision", "devices", "batch"
       text: `${batch} texts of ${tokens} tokens: ${fits ? `fits, ${bound}-bound` : "does not fit"}`,
       drag: (x, y) => choose(nearest(MAP.batch, (x - corner[0]) / side.x), nearest(MAP.tokens, (bottom - y) / side.y)),
       step: (dx, dy) => choose(shift(MAP.batch, batch, dx), shift(MAP.tokens, tokens, dy)) },
-    cells, s("rect", { x: corner[0] + side.x * place(MAP.batch, batch) - 1, y: bottom - side.y * (place(MAP.tokens,
+    cells, signs, s("rect", { x: corner[0] + side.x * place(MAP.batch, batch) - 1, y: bottom - side.y * (place(MAP.tokens,
       tokens) + 1) - 1, width: side.x + 1, height: side.y + 1, class: "here" })));
 
   const made = training ? batch * tokens * devices : batch;
