@@ -348,6 +348,9 @@ def some_bits(rng, view):
 def some_strides(rng, view):
     shape = [rng.choice((1, 2, 3, 4, 6)) for _ in range(rng.randint(0, 3))]
     stride, offset = [rng.choice((0, 1, 2, 3, 4, 6, 8, 12)) for _ in shape], rng.randint(0, 5)
+    if rng.random() < 0.6:  # of a tensor in order, or of its transpose
+        stride, offset = [math.prod(shape[k + 1 :]) for k in range(len(shape))], 0
+        shape, stride = (shape[::-1], stride[::-1]) if rng.random() < 0.3 else (shape, stride)
     if math.prod(shape) > 96 or offset + sum((n - 1) * k for n, k in zip(shape, stride, strict=True)) > 23:
         return some_strides(rng, view)
     wanted = rng.choice(([math.prod(shape)], shape[::-1], [2, -1], [shape[0] if shape else 1, -1], [3, 4, 2]))
@@ -393,6 +396,19 @@ def test_every_number_of_random_states_is_that_of_python(page, kind):
             value = formats.decode(int(state["bits"], 2), state["format"]).value
             assert float(found.pop("value")) == value or math.isnan(value)
         assert found == numbers_of_python, state
+
+
+@pytest.mark.parametrize("name", formats.FORMATS)
+def test_a_typed_number_is_rounded_as_in_python(page, name):
+    fmt, rng = formats.FORMATS[name], random.Random(name)
+    view = page(fragment("bits", explore.float_bits(1.0, fmt).state)).locator(VIEWS)
+    number, code = view.get_by_role("textbox", name="number"), shown(view, "code")
+    ties = [fmt.smallest_subnormal * half for half in (0.5, 1.5, 2.5) if fmt.bits < 64]
+    powers = [rng.choice((-1, 1)) * rng.uniform(1, 2) * 2.0 ** rng.uniform(-fmt.bias, fmt.bias) for _ in range(6)]
+    for value in [*ties, 1 + fmt.eps / 2, 1 + 1.5 * fmt.eps, -0.0, fmt.max, fmt.max * 1.01, math.inf, *powers]:
+        number.fill(repr(value))
+        number.press("Enter")
+        expect(code).to_have_text(f"0x{formats.encode(value, fmt):0{-(-fmt.bits // 4)}x}")
 
 
 @pytest.mark.parametrize(
