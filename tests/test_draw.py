@@ -12,12 +12,15 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 from PIL import Image
+from torch.utils.flop_counter import FlopCounterMode
 
-from helpers import draw, formats
+from helpers import counting, draw, formats, units
 from helpers.draw.drawing import GROUNDS
+from helpers.model import MODELS, Block
 from helpers.roofline import Roofline
 from tests.tools.contrast import contrast
 
+GPT2, LLAMA = MODELS["GPT-2 small"], MODELS["Llama 3 8B"]
 MATRIX = torch.arange(10, 22).view(3, 4)
 H100, CPU = Roofline(989.5e12, 3.35e12), Roofline(180e9, 40e9)
 OPS = [
@@ -28,7 +31,6 @@ OPS = [
         ("matmul 256", 42.7, 0.8), ("matmul 1024", 171, 0.97), ("attention", 176, 0.6), ("MLP step", 107, 0.8),
     ]
 ]  # fmt: skip
-SIZES = [2**k for k in range(6, 13)]
 GALLERY = {
     "bits": lambda: draw.bits(0x3F80, "bfloat16"),
     "layouts": draw.layouts,
@@ -55,9 +57,7 @@ GALLERY = {
     "roofline": lambda: draw.roofline({"H100": H100}),
     "roofline of many": lambda: draw.roofline({"CPU": CPU}, OPS, "many points", height=4.5),
     "roofline of dtypes": lambda: draw.roofline({f"{10**i}": Roofline(10.0 ** (12 + i), 1e11) for i in range(3)}),
-    "intensity_curves": lambda: draw.intensity_curves(
-        {"a": (SIZES, SIZES)}, {"ridge": 100}, "title", "n", [(100, 100)]
-    ),
+    "intensity_curves": lambda: draw.intensity_curves({"a": ([1, 999], [1, 999])}, {"r": 9}, "title", "n", [(9, 9)]),
     "bandwidth_sweep": lambda: draw.bandwidth_sweep({2**p: 1e12 / p for p in range(14, 31)}, {"L1": 2**16}, [2**20]),
 }
 
@@ -216,7 +216,8 @@ SWEEP, CURVE = {2**14: 3e11, 2**20: 1e9, 2**24: 1e11}, ([1, 1000], [1, 1000])
         (lambda: draw.memory_and_time({"a": 8e9}, 8e9, (1, 5), "t"), "8 GB of 8 GB: fits. The memory bounds the step."),
         (lambda: draw.memory_and_time({"a": 9e9}, 8e9, (5, 1), "t"),
          "9 GB of 8 GB: does not fit. The arithmetic bounds the step."),
-        (lambda: draw.runs(RUNS, "t"), "Median 1.05 ms, the middle half from 1 to 1.1 ms; 1 of 5 runs took more than 1.9 ms."),
+        (lambda: draw.runs(RUNS, "t"),
+         "Median 1.05 ms, the middle half from 1 to 1.1 ms; 1 of 5 runs took more than 1.9 ms."),
         (lambda: draw.roofline(TWO_ROOFS, [OP]), "Ridges at 153, 201 FLOP/byte. In between: a."),
         (lambda: draw.roofline({"CPU": CPU}, TWO_OPS),
          "Ridge at 4.5 FLOP/byte. Memory-bound: a at 50% of the prediction. Compute-bound: b."),
@@ -325,15 +326,55 @@ def test_disturbed_points_stand_aside():
         (lambda: draw.storage({"x": MATRIX}, "t", trace=(0, 0)), "a trace follows one element of one tensor"),
         (lambda: draw.merging({"x": MATRIX[0]}, "t"), "at least 2 × 2"),
         (lambda: draw.walk({"x": torch.zeros(1000, 16).t()}, "t", steps=500), "on 24 lines"),
-        (lambda: draw.images({"x": torch.zeros(2, 4, 4)}, "t"), "height, width, 3"),
         (lambda: draw.bars({"a": -1.0}, "t", "x"), "sizes of 0 or more"),
         (lambda: draw.dots({"a": 0.0}, "t", "x"), "only values above 0"),
         (lambda: draw.two_times({"a": (0.0, 1.0)}, "t"), "only values above 0"),
         (lambda: draw.stacked_bars({"a": dict.fromkeys("pqrstuv", 1)}, "t", "x"), "at most 6 parts"),
         (lambda: draw.ranges(mark=-1.0), "is not on it"),
         (lambda: draw.bandwidth_sweep({1024: 1e9}, {}, disturbed=[1024]), "disturbed are some of the 1 working sets"),
+        (lambda: draw.einsum_box("b c, b c -> b c", {"b": 2, "c": 3}), "a name is summed, and each input brings one"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_drawn_is_refused_in_a_sentence(call, words):
     with pytest.raises(ValueError, match=words):
         call()
+
+
+def test_the_card_sums_up_the_block():
+    with torch.device("meta"):
+        block, x = Block(LLAMA), torch.zeros(2, 512, 4096)
+    *_, last = draw.block(LLAMA, 2, 512).words.splitlines()
+    parameters, flops = sum(p.numel() for p in block.parameters()), counting.count(block, x, fused=False).flops
+    assert last.startswith(f"the block | {units.si(parameters, '')} parameters | {units.si(flops, '')} FLOPs")
+
+
+@pytest.mark.parametrize("upto", range(8))
+def test_a_card_tells_no_more_than_the_lessons_so_far(upto):
+    words = draw.block(GPT2, 8, 1024, upto=upto).words
+    told = {2: "view layout", 3: "b h t s shape", 4: "1.77 M parameters"}
+    told |= {5: "53.9 MB bytes", 6: " µs time", 7: "MB kept"}
+    assert [lesson for lesson, text in told.items() if text in words] == [n for n in told if n <= upto]
+
+
+def test_decoding_waits_for_memory_and_one_large_batch_of_texts_for_arithmetic():
+    assert "11 of 11 kernels wait for memory, for 100%" in draw.block(LLAMA, 8, 8192, decode=True).alt
+    nbytes = 2 * 8 * 8192 * 2 * 1024 + 2 * 2 * 8 * 4096  # keys and values of all tokens, queries, results
+    assert f"{units.duration(nbytes / 3.35e12)} time" in draw.block(LLAMA, 8, 8192, decode=True).words
+    assert "for 100%" not in draw.block(LLAMA, 8, 8192).alt
+
+
+@pytest.mark.parametrize("pattern", ["t c, s c -> t s", "b h t c, b h s c -> b h t s", "b t d, d f -> b t f"])
+def test_a_box_of_loops_has_the_flops_that_are_counted(pattern):
+    sizes = dict(zip("bhtscdf", (2, 3, 4, 5, 6, 7, 8), strict=True))
+    inputs, _ = pattern.split("->")
+    tensors = [torch.zeros([sizes[name] for name in part.split()]) for part in inputs.split(",")]
+    with FlopCounterMode(display=False) as counter:
+        torch.einsum(pattern.replace(" ", ""), *tensors)
+    assert f"= {units.si(counter.get_total_flops(), 'FLOP')}." in draw.einsum_box(pattern, sizes).alt
+
+
+def test_key_heads_stand_under_the_queries_that_they_serve():
+    drawing = draw.attention_shapes(GPT2, LLAMA)
+    assert "Llama 3 8B: 32 query heads, 8 key heads, each for 4." in drawing.words
+    heads = [patch for patch in drawing.figure.axes[0].patches if patch.get_height() == 22]
+    assert len(heads) == 12 + 12 + 12 + 32 + 8 + 8

@@ -60,8 +60,9 @@ def storage(views: torch.Tensor | Views, title: str, *, trace: Sequence[int] | N
     _strip(ax, at, cells, views, columns)
     for level, k in enumerate(sorted(moving, key=lambda k: (-view.stride(k), k)), 1):  # the longest step on top
         _step(ax, at, view, k, 0.4 + 0.85 * (len(moving) - level))
-    touched = (f"{name or 'tensor'} in order: {_numbers(offsets(view))}" for name, view in views.items())
-    fig.set_label("Offsets touched: " + "; ".join(touched))
+    orders = {name or "tensor": [*map(str, offsets(view))] for name, view in views.items()}
+    touched = (f"{name} in order: {' '.join(order[:32])}{' …' * (len(order) > 32)}" for name, order in orders.items())
+    fig.set_label(f"Offsets touched: {'; '.join(touched)}")
     law = _trace(ax, at, view, tuple(trace), corner, scale) if trace is not None else ""
     bottom = at(len(cells) - 1)[1] - height + 0.25
     fig.set_size_inches(WIDTH, 0.4 - bottom * scale)
@@ -85,10 +86,6 @@ def _cells(views: Views) -> list[Any]:
         if not same_storage(first, view) or view.dtype != first.dtype:
             raise ValueError(f"{name} has another storage or dtype: a strip shows the views of one storage")
     return torch.as_strided(first.detach(), (count,), (1,), 0).tolist()
-
-
-def _numbers(numbers: Sequence[int], most: int = 32) -> str:
-    return " ".join(map(str, numbers[:most])) + (" …" if len(numbers) > most else "")
 
 
 def _text(value: Any) -> str:
@@ -279,12 +276,7 @@ def images(pictures: Views, title: str, columns: int = 1) -> Made:
     """Pictures side by side at one scale, each with its name and its shape.
 
     A picture is a tensor of shape (height, width), drawn in greys, or (height, width, 3); 0 is black and 1 is white.
-    Raises ValueError for any other shape.
     """
-    for name, picture in pictures.items():
-        if picture.ndim not in (2, 3) or picture.shape[2:] not in ((), (3,)):
-            shapes = "(height, width) or (height, width, 3)"
-            raise ValueError(f"a picture has the shape {shapes}, {name!r} has {tuple(picture.shape)}")
     lines = math.ceil(len(pictures) / columns)
     tall, wide = (max(picture.shape[side] for picture in pictures.values()) for side in (0, 1))
     height = 0.4 + lines * (0.4 + min((WIDTH / columns - 0.2) * tall / wide, 2.4))
