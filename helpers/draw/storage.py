@@ -264,7 +264,7 @@ def groups(members: Mapping[str, Sequence[int]], title: str, group: str) -> Made
             cell(ax, position, row - 0.32, str(member), TINTS[member % 5], 0.64, fontsize=10, label=str(member))
     rows(ax, members)
     ax.set_xticks([position + 0.5 for position in range(length)], map(str, range(length)))
-    ax.tick_params(length=0)
+    ax.tick_params(length=0, labelfontfamily="DejaVu Sans Mono")
     ax.spines[:].set_visible(False)
     ax.grid(visible=False)
     ax.set_xlim(0, length)
