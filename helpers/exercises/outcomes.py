@@ -20,7 +20,8 @@ _PREFIXES = {"": 1.0, "m": 1e-3, "µ": 1e-6, "u": 1e-6, "n": 1e-9, "p": 1e-12, "
     name + binary: 1024.0**power if binary else 1000.0**power
     for power, name in enumerate("KMGTPE", start=1) for binary in ("", "i") if (name + binary) != "K"
 }  # fmt: skip
-_SPANS = {"min": 60, "h": 3600, "hour": 3600, "hours": 3600, "day": 86400, "days": 86400, "years": 31_557_600}
+_SPANS = {"min": 60, "h": 3600, "hour": 3600, "day": 86400, "week": 604_800, "month": 2_629_800, "year": 31_557_600}
+_WORDS = {"million": 1e6, "billion": 1e9, "trillion": 1e12}
 
 
 @dataclass(frozen=True)
@@ -97,8 +98,8 @@ def scale(unit: str) -> tuple[float, str]:
     """How many base units a unit is, and its base: ("GB") is (1e9, "B"), ("days") is (86400, "s")."""
     head, slash, rest = unit.strip().partition("/")
     head = re.sub(r"sec(onds?)?$", "s", re.sub(r"FLOPs$", "FLOP", re.sub(r"bytes?$", "B", head.strip())))
-    if head in _SPANS:
-        return float(_SPANS[head]), "s"
+    if (span := head if head in _SPANS else head.removesuffix("s")) in _SPANS:
+        return float(_SPANS[span]), "s"
     for base in ("B", "FLOP", "s"):
         if head.endswith(base) and head.removesuffix(base) in _PREFIXES:
             return _PREFIXES[head.removesuffix(base)], base + slash + rest.strip().replace("sec", "s")
@@ -110,12 +111,16 @@ def amount(text: str, unit: str) -> float | None:
     match = re.fullmatch(r"([-+]?(?:\d[\d_,]*)?\.?\d+\.?(?:e[-+]?\d+)?) *(%?)(.*)", text.strip(), re.IGNORECASE)
     if not match:
         return None
-    found = float(re.sub("[_,]", "", match[1])) / (100 if match[2] else 1)
+    digits = re.sub(r"_|,(?=\d{3}(?!\d))", "", match[1]).replace(",", ".")  # 1,000 and Europe's 85,9
+    found = float(digits) / (100 if match[2] and unit != "%" else 1)
     factor, base = scale(unit)
     if not match[3]:
         return found
     if match[3] in _PREFIXES:  # "140 G"
         return found * _PREFIXES[match[3]] / factor
+    for word, power in (_WORDS | ({} if base.startswith("B") else {"B": 1e9})).items():  # "40 billion", "40B"
+        if match[3].removeprefix(word).strip() in ("", unit) and match[3].startswith(word):
+            return found * power / factor
     theirs, same = scale(match[3])
     return found * theirs / factor if same == base else None
 
