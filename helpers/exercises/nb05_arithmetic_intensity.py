@@ -132,64 +132,36 @@ function("critical_batch",
     same={"return math.ceil(ridge * weight_bytes * D * F / room) if room > 1 else math.inf":
           "room lies between 0 and 1 for no layer that one would build"})
 
-_STORED = "Two tensors are never stored: u and v. How often does each of them move?"
-function("saved_by_fusing",
-    lambda n, item: 4 * n * item, [
-    (lambda n, item: n * item, _STORED),
-    (lambda n, item: 2 * n * item, _STORED),
-    (lambda n, item: 5 * n * item, _STORED),
-    (lambda n, item: 6 * n * item, "You counted the view: it moves nothing."),
-    (lambda n, item: 3 * n * item, "That is what the fused version moves; the question asks what it saves."),
-    (lambda n, item: 7 * n * item, "That is what the ops move one by one; the question asks what fusing saves."),
-    (lambda n, item: 4 * n, "Those are elements: an element has itemsize bytes."),
-    (lambda n, item: 32 * n * item, "Those are bits: itemsize is in bytes already."),
-    (lambda n, item: 9 * n * item, "That is what the ops move one by one with the view counted; it moves nothing."),
-    (lambda n, item: 7 / 3, "That is the ratio; the question asks for bytes."),
+
+def _experts(rows: bool = True, inputs: bool = True, outputs: bool = True, flop: float = 2) -> Callable[..., float]:
+    """The intensity of all experts; `rows` says whether a token counts in the bytes once for each of its experts."""
+    def intensity(B: int, D: int, F: int, experts: int, active: int, item: int) -> float:
+        moved = B * active if rows else B
+        return flop * B * active * D * F / (item * (inputs * moved * D + experts * D * F + outputs * moved * F))
+
+    return intensity
+
+
+function("experts_intensity",
+    _experts(), [
+    (_experts(rows=False), "A token that goes to several experts is read and written once for each of them."),
+    (_experts(outputs=False), "You forgot the write: each expert writes its rows of the output."),
+    (_experts(inputs=False), "You forgot to read the tokens: each expert reads its rows."),
+    (_experts(flop=1), "A multiply-accumulate is two FLOP: you counted each as one."),
+    (lambda B, D, F, e, k, item: _experts()(B, D, F, k, k, item),
+     "You read the active experts of a single token: the tokens of a batch choose different ones, and all are read."),
+    (lambda B, D, F, e, k, item: _experts()(B, D, F, 1, k, item), "You read one matrix: each expert has its own."),
+    (lambda B, D, F, e, k, item: _experts()(B, D, F, e, e, item),
+     "You sent each token to all experts: it goes to `active` of them."),
+    (lambda B, D, F, e, k, item: _experts()(B, D, F, e, 1, item),
+     "You sent each token to one expert: it goes to `active` of them."),
+    (lambda B, D, F, e, k, item: item * _experts()(B, D, F, e, k, item), "A number has itemsize bytes."),
+    (lambda *a: _experts()(*a) / 8, "Those are bits: itemsize is in bytes already."),
+    (lambda *a: 1 / _experts()(*a), "That is bytes per FLOP: intensity is FLOP per byte."),
     ],
-    cases=[(10, 2), (2**20, 4), (1000, 1)], draw=lambda r: (r.randint(1, 10**6), r.choice((1, 2, 4, 8))))
-
-
-def _cache(layers: int, kv_heads: float, head_dim: int, tokens: int, item: int) -> float:
-    return 2 * layers * kv_heads * head_dim * tokens * item
-
-
-function("kv_cache",
-    lambda n, h, g, d, t, i: _cache(n, g, d, t, i), [
-    (lambda n, h, g, d, t, i: n * g * d * t * i, "You counted one of keys and values: the cache holds both."),
-    (lambda n, h, g, d, t, i: _cache(n, h, d, t, i), "Several query heads share one head of the cache."),
-    (lambda n, h, g, d, t, i: _cache(n, h * g, d, t, i), "The cache has kv_heads heads; the query heads add none."),
-    (lambda n, h, g, d, t, i: _cache(n, h / g, d, t, i),
-     "There are kv_heads heads in the cache, not heads / kv_heads."),
-    (lambda n, h, g, d, t, i: _cache(n, 1, d, t, i), "You left out the heads: the cache has kv_heads of them."),
-    (lambda n, h, g, d, t, i: _cache(1, g, d, t, i), "That is one layer: each layer has a cache of its own."),
-    (lambda n, h, g, d, t, i: _cache(n, g, d, 1, i), "That is what one token adds; a step reads all tokens so far."),
-    (lambda n, h, g, d, t, i: _cache(n, g, 1, t, i), "Each head has head_dim numbers."),
-    (lambda n, h, g, d, t, i: _cache(n, g, d, t, 1), "Those are numbers, not bytes: multiply by itemsize."),
-    (lambda n, h, g, d, t, i: 8 * _cache(n, g, d, t, i), "Those are bits: itemsize is in bytes already."),
-    (lambda n, h, g, d, t, i: _cache(n, g, d, t + 1, i), "After `tokens` tokens there are as many in the cache."),
-    ],
-    cases=[(32, 32, 8, 128, 4096, 2), (80, 64, 8, 128, 1000, 1), (12, 12, 4, 64, 3, 4)],
-    draw=lambda r: (r.randint(2, 99), 8 * r.randint(2, 9), r.choice((2, 4, 8)), r.choice((64, 80, 128)),
-                    r.randint(2, 9999), r.choice((1, 2, 4))))
-
-function("decode_rate",
-    lambda weights, cache, batch, bandwidth: batch * bandwidth / (weights + batch * cache), [
-    (lambda w, c, n, b: b / (w + c), "You read the weights once for each user: the whole batch shares one reading."),
-    (lambda w, c, n, b: n * b / (w + c), "You read one cache: each user has a cache of their own."),
-    (lambda w, c, n, b: n * b / w, "You forgot the caches."),
-    (lambda w, c, n, b: b / w, "You forgot the caches, and that a step gives a token to each user."),
-    (lambda w, c, n, b: b / c, "You forgot the weights: each step reads all of them."),
-    (lambda w, c, n, b: b / (w + n * c), "That is the rate of one user: a step gives a token to each of them."),
-    (lambda w, c, n, b: (w + n * c) / b,
-     "That is the time of a step in seconds; the question asks for tokens per second."),
-    (lambda w, c, n, b: (w + n * c) / (n * b), "That is the time of a token in seconds: turn it round."),
-    (lambda w, c, n, b: n * b / (n * w + c),
-     "You exchanged the two: which is read once, and which once for each user?"),
-    (lambda w, c, n, b: n * b / (8 * (w + n * c)), "Those are bits: all sizes are in bytes already."),
-    (lambda w, c, n, b: n * b / (2 * (w + n * c)), "Weights and caches are given in bytes already."),
-    ],
-    cases=[(16e9, 0.5e9, 1, 3.35e12), (16e9, 0.5e9, 64, 3.35e12), (70e9, 0.2e9, 8, 4.8e12)],
-    draw=lambda r: (r.randint(1, 400) * 1e9, r.randint(1, 99) * 1e8, r.randint(1, 256), r.randint(3, 80) * 1e11))
+    cases=[(64, 512, 1024, 8, 2, 2), (4096, 2048, 768, 128, 8, 1), (1000, 300, 500, 4, 1, 4)],
+    draw=lambda r: (r.randint(50, 5000), r.randint(64, 4096), r.randint(64, 4096), r.randint(8, 64), r.randint(1, 6),
+                    r.choice((1, 2, 4))))
 
 _MACHINES = ("A100", "L40S")
 parts("faster_machine",
