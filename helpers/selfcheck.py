@@ -87,8 +87,10 @@ def _no_such_exercise(exercise: object, name: str) -> str:
 
 
 def _judge(exercise: Exercise, answers: tuple[Any, ...]) -> tuple[str, str]:
-    if exercise.parts and any(one.cases for one in exercise.parts.values()) and len(answers) == 1:
-        answers = tuple(item(answers[0], place) for place in range(len(exercise.parts)))
+    if exercise.parts and len(answers) == 1:
+        whole = plain(answers[0]) if isinstance(answers[0], list | tuple) else None
+        if any(one.cases for one in exercise.parts.values()) or (whole and len(whole) == len(exercise.parts)):
+            answers = tuple(item(answers[0], place) for place in range(len(exercise.parts)))
     if exercise.parts and len(answers) == len(exercise.parts):
         return _judge_parts(exercise, answers)
     if not answers or any(map(_untouched, answers)):
@@ -204,13 +206,14 @@ def compare(
 
 
 def _compared(guess: Any, value: Any, unit: str, wrong: Mapping[Any, str], because: str) -> Iterator[str]:
+    value = plain(value)
     asked, right = _measure(guess, unit), _measure(value, unit)
     if asked is None or right is None:
         needed = f" (a number of {unit} is needed)" if unit and asked is None else ""
         same = _same(guess, value)
         yield f"You predicted {short(guess)}{needed}; it is {short(value)}: {'' if same else 'not '}as predicted."
     else:
-        same = asked == right or math.isclose(asked, right, rel_tol=5e-3)
+        same = _good(asked, right)
         yield f"You predicted {_quantity(asked, unit)}; it is {_quantity(right, unit)}: {_apart(asked, right)}."
     for prediction, sentence in () if same else wrong.items():
         theirs = _measure(prediction, unit)
@@ -246,7 +249,13 @@ def _apart(asked: float, right: float) -> str:
     factor = max(asked / right, right / asked)
     if factor >= 2:
         return f"too {side} by a factor of {factor:.3g}"
-    return "as good as right" if factor < 1.005 else f"{abs(asked / right - 1) * 100:.2g} % too {side}"
+    return "as good as right" if _good(asked, right) else f"{abs(asked / right - 1) * 100:.2g} % too {side}"
+
+
+def _good(asked: float, right: float) -> bool:
+    """Whether a prediction is as good as right: within 0.5 %, but 257 is not 256."""
+    counted = float(asked).is_integer() and float(right).is_integer() and abs(right) < 1000
+    return asked == right or (not counted and math.isclose(asked, right, rel_tol=5e-3))
 
 
 def _quantity(number: float, unit: str) -> str:

@@ -109,7 +109,7 @@ def scale(unit: str) -> tuple[float, str]:
 def amount(text: str, unit: str) -> float | None:
     """The number of `unit` that a text gives, as "40 MB" or "4e7"; None for another text."""
     match = re.fullmatch(r"([-+]?(?:\d[\d_,]*)?\.?\d+\.?(?:e[-+]?\d+)?) *(%?)(.*)", text.strip(), re.IGNORECASE)
-    if not match:
+    if not match or re.search(r",(?!\d{3}(?!\d)).*,", match[1]):  # "2,3,3" is a list
         return None
     digits = re.sub(r"_|,(?=\d{3}(?!\d))", "", match[1]).replace(",", ".")  # 1,000 and Europe's 85,9
     found = float(digits) / (100 if match[2] and unit != "%" else 1)
