@@ -10,54 +10,28 @@ from helpers.exercises.exercise import function, value
 # fmt: off
 
 
-def _kept(block: float = 16, item: float = 4) -> Callable[..., float]:
-    return lambda layers, width, batch, tokens: layers * block * batch * tokens * width * item
+def _gated(hidden: float = 4, inputs: float = 1) -> Callable[..., float]:
+    return lambda width, f, batch, tokens, item: batch * tokens * (inputs * width + hidden * f) * item
 
 
-function("layer_activations",
-    _kept(), [
-    (lambda n, d, b, t: _kept()(1, d, b, t), "That is one layer: each keeps its own."),
-    (_kept(12), "You counted the inside of the MLP once: the 4D numbers before the GELU are kept, and those after it."),
-    (_kept(13), "You left out queries, keys and values: 3D numbers for each token."),
-    (_kept(8), "Half of it: you left out the MLP's 4 + 4, or took 2 bytes; float32 has 4."),
-    (_kept(4), "Those are numbers, not bytes, or one number of the 16: float32 has 4 bytes."),
-    (_kept(item=32), "Those are bits: a float32 has 4 bytes."),
-    (lambda n, d, b, t: _kept()(n, d, 1, t), "That is for one text: multiply by the batch."),
-    (lambda n, d, b, t: _kept()(n, d, b, 1), "That is for one token: multiply by the tokens."),
-    (lambda n, d, b, t: _kept()(n, 1, b, t), "That leaves out the width: 16 numbers per token and unit of width."),
-    (lambda n, d, b, t: _kept()(n, d, b, t) + 4 * n * b * t**2, "The scores are not kept here: the kernel is fused."),
-    (_kept(12 * 4), "Those are 12 · 4 numbers: the 12 are parameters per width squared, not what is kept."),
+function("gated_mlp_kept",
+    _gated(), [
+    (_gated(3), "One of four hidden tensors is missing: SiLU's input, the product's two factors, and down's input."),
+    (_gated(2), "Two of four hidden tensors are missing: SiLU's input, the product's two factors, and down's input."),
+    (_gated(1), "Of the hidden tensors you kept one: SiLU, the product and down need four between them."),
+    (_gated(5), "One hidden tensor too many: what two operations need is kept once."),
+    (_gated(4, 2), "Gate and up have the same input: it is kept once, and the output is kept by nobody here."),
+    (_gated(4, 0), "The input of gate and up is kept, too."),
+    (_gated(0), "Those are only the inputs of gate and up: what do SiLU, the product and down need?"),
+    (lambda d, f, b, t, i: b * t * (d + 4 * f), "Those are numbers: a number has itemsize bytes."),
+    (lambda d, f, b, t, i: t * (d + 4 * f) * i, "That is for one text: multiply by the batch."),
+    (lambda d, f, b, t, i: b * (d + 4 * f) * i, "That is for one token: multiply by the tokens."),
+    (lambda d, f, b, t, i: b * t * (f + 4 * d) * i, "Width and hidden width are exchanged."),
+    (lambda d, f, b, t, i: 3 * d * f * i, "Those are the parameters: asked for is what autograd keeps besides them."),
     ],
-    cases=[(12, 768, 8, 1024), (2, 128, 4, 64), (96, 12288, 1, 2048)],
-    draw=lambda r: (r.randint(2, 96), r.randint(1, 96) * 64, r.randint(2, 32), r.randint(2, 4096)))
-
-
-def _step(states: float = 16, keep: float = 16, head: float = 1, item: float = 4) -> Callable[..., float]:
-    return lambda n, layers, width, vocabulary, batch, tokens: (
-        states * n + item * batch * tokens * (keep * layers * width + head * vocabulary))
-
-
-function("step_memory",
-    _step(), [
-    (_step(8), "You forgot the optimizer: AdamW keeps two moments, 8 bytes per parameter."),
-    (_step(12), "You took 12 bytes per parameter: weight, gradient and two moments are four numbers."),
-    (_step(4), "You counted the weights alone: gradients and two moments are as large each."),
-    (_step(0), "You forgot weights, gradients and moments: 16 bytes per parameter."),
-    (_step(20), "In float32 there is no master copy: 16 bytes per parameter."),
-    (_step(keep=0), "You forgot the activations."),
-    (_step(head=0), "You forgot the logits: a number for each token and each entry of the vocabulary."),
-    (_step(head=2), "You counted the logits twice: here their gradient is not asked for."),
-    (_step(item=2), "You took 2 bytes per activation: float32 has 4."),
-    (_step(item=1), "You counted numbers, not bytes, of what is kept: float32 has 4."),
-    (_step(4, item=1), "Those are numbers: a float32 has 4 bytes."),
-    (lambda n, l_, d, v, b, t: 16 * n + 4 * b * t * (16 * d + v), "You counted one layer: each keeps its own."),
-    (lambda n, l_, d, v, b, t: _step()(n, l_, d, v, 1, t), "That is for one text: multiply by the batch."),
-    (lambda n, l_, d, v, b, t: _step()(n, l_, d, v, b, t) - 4 * b * t * v + 4 * v, "There are logits for every token."),
-    (lambda n, l_, d, v, b, t: _step()(n, l_, d, l_ * v, b, t), "The logits come once, after the last layer."),
-    ],
-    cases=[(124e6, 12, 768, 50257, 8, 1024), (410_240, 2, 128, 64, 8, 64), (1e9, 24, 2048, 32000, 2, 512)],
-    draw=lambda r: (r.randint(1, 999) * 10**6, r.randint(2, 96), r.randint(1, 96) * 64, r.randint(100, 99_999),
-                    r.randint(2, 32), r.randint(2, 4096)))
+    cases=[(4096, 14336, 1, 8192, 2), (64, 160, 3, 16, 4), (8192, 28672, 2, 4096, 2)],
+    draw=lambda r: (r.randint(2, 96) * 64, r.randint(3, 400) * 32, r.randint(2, 32), r.randint(2, 4096),
+                    r.choice((2, 4))))
 
 
 def _fit(
@@ -242,40 +216,17 @@ value("requests_that_fit", floor((80e9 - 35e9) / (_PER_TOKEN * 4096)), [
     (45 * 2**30 // (_PER_TOKEN * 4096), "You took GB for GiB: 80 GB are 80·10⁹ bytes."),
 ])
 
-value("long_cache", _PER_TOKEN * 131_072 / 1e9, [
-    (340.0, "That is the printed number: it counts 64 heads for each token, and the cache has 8."),
-    (_PER_TOKEN * 131_072 / 2e9, "You counted keys or values, or one byte each: the cache holds both, in 2 bytes."),
-    (_PER_TOKEN * 131_072 / 8e9, "You left out the heads: the cache has 8."),
-    (_PER_TOKEN * 131_072 / 2**30, "That is in GiB; the question asks for GB."),
-    (_PER_TOKEN * 131_072, "That is a number of bytes; the question asks for GB."),
-    (_PER_TOKEN * 131_072 / 80e9, "You counted one layer: there are 80."),
-    (2 * _PER_TOKEN * 131_072 / 1e9, "Twice too much: 2 bytes each, and 2 for keys and values."),
-], unit="GB", tolerance=0.02)
-
-value("same_compute", 70e9 * 1.4e12 / (280e9 * 300e9), [
-    (1, "That is the claim: exactly 4 times the data on a quarter of the parameters. How many tokens were it?"),
-    (280e9 * 300e9 / (70e9 * 1.4e12), "That is Gopher over Chinchilla; the question asks for Chinchilla over Gopher."),
-    (1.4e12 / 300e9, "That is the ratio of the tokens; multiply by that of the parameters."),
-    (70e9 / 280e9, "That is the ratio of the parameters; multiply by that of the tokens."),
-    (4, "The parameters changed, too: a quarter of them."),
-    (1.4e12 / 300e9 * 4, "A quarter of the parameters: divide by 4, do not multiply."),
-    (6 * 70e9 * 1.4e12, "That is Chinchilla's budget in FLOP: over Gopher's, please."),
-    (16.67, "That is in percent more: how many times Gopher's budget is it?"),
-], tolerance=0.01)
-
 _SCORES = 12 * 96 * 12288 * 2048 / (6 * 175e9)  # of GPT-3: attention over all else
 
-value("gpt3_mfu", 24.6e12 * (1 + _SCORES) / 125e12, [
-    (0.213, "That is what the table prints, and what 12 · L · D · T gives three times over; once is enough."),
-    (24.6 / 125, "You left out attention: 24.6 TFLOP/s are without it."),
-    (24.6 / 312 * (1 + _SCORES), "You took an A100; GPT-3 was trained on V100."),
-    (24.6 / 15.7 * (1 + _SCORES),
-     "You took the vector unit of a V100, 15.7 TFLOP/s; above 1 means a wrong denominator."),
-    (24.6 / 28 * (1 + _SCORES), "You took 28 TFLOP/s: the matrix unit of a V100 does 125."),
-    (24.6 / 125 / (1 + _SCORES), "Attention comes on top: multiply, do not divide."),
-    (24.6 / 125 * _SCORES, "That is attention alone: add the rest."),
-    (24.6 / 125 * (1 + 6 * _SCORES), "You compared 12 · L · D · T with N: compare it with 6N."),
-    (2460 / 125 * (1 + _SCORES), "That is in percent: a fraction of 1 is asked for."),
-], tolerance=0.002, same=dict.fromkeys([
-    "scores = 12 * 97 * 12288 * 2048 / (6 * 175000000000.0)", "scores = 12 * 95 * 12288 * 2048 / (6 * 175000000000.0)",
+value("gpt3_scores", (0.213 * 125 / 24.6 - 1) / _SCORES, [
+    (1, "Added once, they give 20.2 %, and 21.3 % is printed."),
+    (0, "Without the scores it is 19.7 %: not what is printed."),
+    (24.6 / 125 * (1 + _SCORES), "That is the MFU with the scores added once. How often were they added for 21.3 %?"),
+    (2, "Twice gives 20.8 %, and 21.3 % is printed."),
+    (6, "Compare with 6N, not with N."),
+    (0.5, "You compared 12 · L · D · T with N: compare it with 6N."),
+    (0.213 * 125 / 24.6, "That is the printed MFU over the one without scores: take 1 off, and divide by their share."),
+    (0.213 * 125 / 24.6 - 1, "That is what all the added scores make: divide by the share of one."),
+], tolerance=0.02, same=dict.fromkeys([
+    "share = 12 * 97 * 12288 * 2048 / (6 * 175000000000.0)", "share = 12 * 95 * 12288 * 2048 / (6 * 175000000000.0)",
 ], "one layer of 96 is below the tolerance"))
