@@ -26,7 +26,7 @@ NOT_YET = {
     # names
     "03": set(),
     # FLOPs
-    "04": {"run_again", "minutes"},
+    "04": set(),
     # intensity
     "05": set(),
     # rooflines

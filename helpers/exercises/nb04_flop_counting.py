@@ -100,27 +100,25 @@ function("transformer_flop",
     draw=lambda r: (r.randint(2, 99), r.randint(2, 99) * 64, r.randint(2, 4096), r.randint(100, 99_999)))
 
 
-def _training(plain: float, recomputed: float) -> Callable[..., float]:
-    return lambda parameters, tokens, recompute: (recomputed if recompute else plain) * parameters * tokens
+def _moe(flop: float = 6) -> Callable[..., float]:
+    return lambda shared, experts, size, chosen, tokens: flop * (shared + chosen * size) * tokens
 
 
-function("training_flop",
-    _training(6, 8), [
-    (_training(3, 4), _MAC),
-    (_training(2, 4), "You forgot the backward pass: 2 is the forward alone."),
-    (_training(2, 2), "You forgot the backward pass: 2 is the forward alone."),
-    (_training(4, 6), "The backward pass costs twice the forward: a gradient for the weight and one for the input."),
-    (_training(4, 8), "The backward pass costs twice the forward, and it is not repeated."),
-    (_training(6, 6), "Recomputing costs a second forward pass: 2 more per parameter and token."),
-    (_training(8, 6), "You have the two cases the wrong way round."),
-    (_training(6, 7), "The second forward pass costs as much as the first: 2 per parameter and token."),
-    (_training(6, 10), "Recomputing repeats the forward pass once: 2 more, not 4."),
-    (_training(6, 12), "Recomputing repeats the forward pass, not the whole step."),
-    (_training(8, 8), "Without recomputation there is one forward pass, not two."),
-    (_training(6e-9, 8e-9), "In FLOP, please: that is a billion times less."),
+function("moe_training",
+    _moe(), [
+    (_moe(3), _MAC),
+    (_moe(2), "You forgot the backward pass: 2 is the forward alone."),
+    (_moe(4), "Forward costs 2 and backward 4 per parameter and token: a step is both."),
+    (_moe(8), "That is with recomputation: nothing is recomputed here."),
+    (lambda s, e, z, c, t: 6 * (s + e * z) * t, "You counted all experts: a token meets only the chosen ones."),
+    (lambda s, e, z, c, t: 6 * (s + z) * t, "That is one expert: a token meets as many as are chosen."),
+    (lambda s, e, z, c, t: 6 * c * z * t, "You forgot the shared parameters: every token meets them."),
+    (lambda s, e, z, c, t: 6 * (s + e * z) * c / e * t, "The shared parameters are not split: all tokens meet them."),
+    (lambda s, e, z, c, t: 6 * (s + c * z), "That is for one token."),
     ],
-    cases=[(175e9, 300e9, False), (70e9, 15e12, True), (124e6, 1e10, True)],
-    draw=lambda r: (r.randint(1, 999) * 1e9, r.randint(1, 99) * 1e11, r.random() < 0.5))
+    cases=[(2e9, 8, 5e9, 2, 1e12), (10e9, 64, 1e9, 6, 15e12), (1e9, 16, 5e8, 4, 3e11)],
+    draw=lambda r: (r.randint(1, 99) * 1e9, r.randint(8, 64), r.randint(1, 99) * 1e8, r.randint(2, 7),
+                    r.randint(1, 99) * 1e11))
 
 
 def _mfu(peak: float = 756e12, flop: float = 6, shared: bool = True) -> Callable[..., float]:
@@ -148,36 +146,22 @@ function("run_mfu",
     cases=[(7e9, 64, 480_000), (70e9, 1024, 700_000), (1.3e9, 8, 350_000)],
     draw=lambda r: (r.randint(1, 99) * 1e9, r.randint(2, 999), r.randint(10, 999) * 1000), tolerance=2e-3)
 
-_WEEKS = 8 * 989.5e12 * 14 * 86400
-value("two_weeks", _WEEKS, [
-    (8 * 989.5e12 * 7 * 86400,
-     "Half of it. Is the factor for the time that of two weeks, and the rate the dense one, not halved again?"),
-    (8 * 1979e12 * 14 * 86400,
-     "Twice too much: 1,979 TFLOP/s is the sparse rate, twice the dense one. Or did you take four weeks?"),
+_WEEKS = 8 * 989.5e12 * 21 * 86400
+value("three_weeks", _WEEKS, [
+    (8 * 989.5e12 * 7 * 86400, "That is one week."),
+    (8 * 1979e12 * 21 * 86400, "Twice too much: 1,979 TFLOP/s is the sparse rate, twice the dense one."),
+    (_WEEKS / 2, "Half of it: 989.5 TFLOP/s is dense as it is, do not halve it again."),
+    (8 * 1979e12 * 7 * 86400, "That is one week, at the sparse rate."),
     (_WEEKS / 989.5 * 756, "Wrong card: 756 TFLOP/s is the H100 for PCIe."),
     (_WEEKS / 8, "That is one device: there are eight."),
-    (8 * 989.5e12 * 14, "A peak is per second, and a day has 86 400 of them."),
-    (8 * 989.5e12 * 14 * 3600, "You counted one hour a day."),
-    (8 * 989.5e12 * 14 * 24, "A peak is per second: those are hours."),
-    (8 * 989.5e12 * 14 * 24 * 60, "A peak is per second: those are minutes."),
+    (8 * 989.5e12 * 21, "A peak is per second, and a day has 86 400 of them."),
+    (8 * 989.5e12 * 21 * 3600, "You counted one hour a day."),
+    (8 * 989.5e12 * 21 * 24, "A peak is per second: those are hours."),
+    (8 * 989.5e12 * 21 * 24 * 60, "A peak is per second: those are minutes."),
     (8 * 989.5e12, "That is one second of all eight."),
     (_WEEKS / 1e12, "In FLOP, please: those are TFLOP."),
-    (_WEEKS * 0.5 * 0.8, "The full rate is asked for: no MFU."),
+    (_WEEKS * 0.4, "The full rate is asked for: no MFU."),
 ], unit="FLOP", tolerance=2e-3)
-
-value("printed_mfu", 0.59 * 77.97e12 / 312e12, [
-    (0.59, "That is what was printed: the FLOP/s stay, and the denominator changes."),
-    (0.59 * 77.97 / 624, "You used the sparse peak: 624 TFLOP/s, twice the dense one."),
-    (0.59 * 77.97 / 156, "Wrong format: 156 TFLOP/s is for tfloat32, and these matmuls are in bfloat16."),
-    (0.59 * 77.97 / 19.5,
-     "Above 1: the ratio of the peaks is upside down, or 19.5 TFLOP/s, the vector unit's rate, is in it."),
-    (0.59 * 77.97 / 989.5, "Wrong card: 989.5 TFLOP/s is an H100, and this was an A100."),
-    (59 * 77.97 / 312, "That is in percent: an MFU is a fraction of 1."),
-    (0.59 * 77.97e12, "That is the FLOP/s achieved: divide it by the right peak."),
-    (77.97 / 312, "You compared the peaks: how much of the right one was reached?"),
-    (312 / 77.97, "You compared the peaks: how much of the right one was reached?"),
-    (0.59 * 312e12, "That takes 0.59 of the right peak: but it was 0.59 of the wrong one."),
-], tolerance=0.02)
 
 function("low_rank",
     lambda x, w, a, b: x @ w + (x @ a) @ b, [
