@@ -30,7 +30,7 @@ NOT_YET = {
     # intensity
     "05": set(),
     # rooflines
-    "06": {"run_again", "minutes", "tags"},
+    "06": set(),
     # a budget
     "07": set(),
     # all together

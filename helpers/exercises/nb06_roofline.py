@@ -30,6 +30,31 @@ parts("read_roofline",
     ], unit="FLOP/s", tolerance=0.02),
     same={"ridge = 100000000000000.0 // 2000000000000.0": "the quotient is whole"})
 
+def _corners(
+    peak: float, bandwidth: float, low: float, high: float, *, kept: bool = False, inverted: bool = False
+) -> list[tuple[float, float]]:
+    ridge = bandwidth / peak if inverted else peak / bandwidth
+    middle = [ridge] if kept or low < ridge < high else []
+    return [(x, min(peak, bandwidth * x)) for x in [low, *middle, high]]
+
+
+function("roof_points",
+    _corners, [
+    (lambda *a: _corners(*a, kept=True), "Outside of the axis nothing is drawn: keep the ridge only between its ends."),
+    (lambda *a: [p for p in _corners(*a) if p[0] in a[2:]],
+     "Two points make one straight line: where the ridge lies between the ends, the line has a corner there."),
+    (lambda *a: [(x, a[1] * x) for x, _ in _corners(*a)], "Beyond the ridge the slope ends: the peak is the most."),
+    (lambda *a: [(x, a[0]) for x, _ in _corners(*a)], "You drew the ceiling alone: left of the ridge less is attainable."),
+    (lambda *a: _corners(*a, inverted=True), "The ridge is peak over bandwidth: yours is upside down."),
+    (lambda *a: [(y, x) for x, y in _corners(*a)], "Each point is (intensity, FLOP/s): yours are exchanged."),
+    (lambda *a: [y for _, y in _corners(*a)], "Those are the heights alone: each point needs its intensity, too."),
+    ],
+    cases=[(100e12, 2e12, 1, 1000), (100e12, 2e12, 1, 10), (100e12, 2e12, 100, 1000), (8, 4, 2, 4), (8, 4, 1, 2),
+           (8, 4, 0.25, 4)],
+    draw=lambda r: (2.0 ** r.randint(30, 50), 2.0 ** r.randint(30, 42), low := 2.0 ** r.randint(-5, 10),
+                    low * 2.0 ** r.randint(1, 12)))
+
+
 _UPGRADES = ("bandwidth", "peak", "neither")
 parts("which_upgrade",
     a=part("bandwidth", [
