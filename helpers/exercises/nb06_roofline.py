@@ -50,7 +50,7 @@ function("roof_points",
     (lambda *a: [y for _, y in _corners(*a)], "Those are the heights alone: each point needs its intensity, too."),
     ],
     cases=[(100e12, 2e12, 1, 1000), (100e12, 2e12, 1, 10), (100e12, 2e12, 100, 1000), (8, 4, 2, 4), (8, 4, 1, 2),
-           (8, 4, 0.25, 4)],
+           (8, 4, 0.25, 4), (989.5e12, 3.35e12, 1, 1000)],
     draw=lambda r: (2.0 ** r.randint(30, 50), 2.0 ** r.randint(30, 42), low := 2.0 ** r.randint(-5, 10),
                     low * 2.0 ** r.randint(1, 12)))
 
