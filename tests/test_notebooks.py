@@ -14,29 +14,6 @@ from helpers.exercises import EXERCISES
 from tests.tools import refresh
 from tests.tools.course import NOTEBOOKS, exercises, kernel, keys, lesson, pace, read, sections, tags
 
-# TO BE EMPTIED. Tests that a notebook does not pass yet: each is an xfail. Whoever mends a notebook takes the name of
-# the test out of its line; the lines stand apart so that several people can do so at once.
-NOT_YET = {
-    # napkin numbers
-    "00": set(),
-    # formats
-    "01": set(),
-    # storage
-    "02": set(),
-    # names
-    "03": set(),
-    # FLOPs
-    "04": set(),
-    # intensity
-    "05": set(),
-    # rooflines
-    "06": set(),
-    # a budget
-    "07": set(),
-    # all together
-    "course": {"asserts"},
-}
-
 KNOWN_TAGS = {"nbval-ignore-output", "raises-exception", "exercise", "exercise-spec", "show-code"}
 # A time of day, an object's address, a file's path or a version would differ on the next machine.
 VOLATILE = re.compile(
@@ -44,14 +21,6 @@ VOLATILE = re.compile(
     r"|(?<![\w.])/(?:home|root|tmp|usr|work|Users)/|\bPython \d|\+cpu|\+cu\d"
 )
 FIXED = re.compile(r"code 0x[0-9a-f]+")  # a bit pattern is no address
-
-
-@pytest.fixture(autouse=True)
-def not_yet(request):
-    """Mark what NOT_YET lists."""
-    path = request.node.callspec.params["path"].name[:2] if hasattr(request.node, "callspec") else "course"
-    if request.function.__name__.removeprefix("test_") in NOT_YET.get(path, ()):
-        request.applymarker(pytest.mark.xfail(strict=False, reason="to be mended: see NOT_YET"))
 
 
 @pytest.fixture(params=NOTEBOOKS, ids=lambda path: path.stem)
