@@ -71,7 +71,7 @@ def test_every_cell_output_picture_and_formula_is_on_the_page(both):
             assert cell.source in shown
             asked = "exercise" in tags(cell) or "guess = ..." in cell.source
             for output in [] if asked else cell.outputs:
-                data = output.get("data", {"text/plain": output.get("text")})
+                data = output.get("data", {"text/plain": output.get("text") or output.get("ename")})
                 html = BeautifulSoup(data["text/html"], "html.parser").get_text() if "text/html" in data else ""
                 if "image/png" in data:
                     assert output.metadata["image/png"]["alt"] in alts or "explore." in cell.source
