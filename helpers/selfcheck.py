@@ -88,8 +88,8 @@ def _no_such_exercise(exercise: object, name: str) -> str:
 
 def _judge(exercise: Exercise, answers: tuple[Any, ...]) -> tuple[str, str]:
     if exercise.parts and len(answers) == 1:
-        whole = plain(answers[0]) if isinstance(answers[0], list | tuple) else None
-        if any(one.cases for one in exercise.parts.values()) or (whole and len(whole) == len(exercise.parts)):
+        listed = isinstance(answers[0], list | tuple) and len(answers[0]) == len(exercise.parts)
+        if listed or any(one.cases for one in exercise.parts.values()):
             answers = tuple(item(answers[0], place) for place in range(len(exercise.parts)))
     if exercise.parts and len(answers) == len(exercise.parts):
         return _judge_parts(exercise, answers)
