@@ -26,6 +26,7 @@ from helpers.exercises import (
     in_time,
     item,
     known_costs,
+    pattern,
     plain,
     same_randomness,
     scale,
@@ -89,7 +90,11 @@ def _no_such_exercise(exercise: object, name: str) -> str:
 def _judge(exercise: Exercise, answers: tuple[Any, ...]) -> tuple[str, str]:
     if exercise.parts and len(answers) == 1:
         listed = isinstance(answers[0], list | tuple) and len(answers[0]) == len(exercise.parts)
-        if listed or any(one.cases for one in exercise.parts.values()):
+        functions = [one for one in exercise.parts.values() if one.cases]
+        if listed or functions:
+            once = functions and callable(answers[0]) and call(exercise, answers[0], functions[0].inputs[0])
+            if isinstance(once, Failed):
+                return "not yet", f"{once.sentence}. Mend that line first: no part can be judged before."
             answers = tuple(item(answers[0], place) for place in range(len(exercise.parts)))
     if exercise.parts and len(answers) == len(exercise.parts):
         return _judge_parts(exercise, answers)
@@ -158,7 +163,10 @@ def _mistake(exercise: Exercise, outcomes: list[Any], count: Any = None, used: l
         alike = all(_alike(exercise, which, place, mine) for place, mine in enumerate(outcomes))
         if alike and (used is None or used == known_costs(exercise, formula, count)):
             found.add(sentence)
-    return found.pop() if len(found) == 1 else "The hint below may help."
+    if len(found) == 1:
+        return found.pop()
+    rights = [_known(exercise, None, place) for place in range(len(outcomes))]
+    return (exercise.cases and not count and pattern(outcomes, rights)) or "The hint below may help."
 
 
 def _alike(exercise: Exercise, which: int, place: int, found: Any) -> bool:
@@ -207,6 +215,8 @@ def compare(
 
 def _compared(guess: Any, value: Any, unit: str, wrong: Mapping[Any, str], because: str) -> Iterator[str]:
     value = plain(value)
+    if isinstance(guess, str) and isinstance(value, list | tuple) and guess.count(",") == len(value) - 1:
+        guess = [word.strip(" ()[]'\"") for word in guess.split(",")]  # "view, copy"
     asked, right = _measure(guess, unit), _measure(value, unit)
     if asked is None or right is None:
         needed = f" (a number of {unit} is needed)" if unit and asked is None else ""
@@ -248,7 +258,7 @@ def _apart(asked: float, right: float) -> str:
         return f"too {side}"
     factor = max(asked / right, right / asked)
     if factor >= 2:
-        return f"too {side} by a factor of {factor:.3g}"
+        return f"too {side} by a factor of {factor:{',.0f' if factor >= 1000 else '.3g'}}"
     return "as good as right" if _good(asked, right) else f"{abs(asked / right - 1) * 100:.2g} % too {side}"
 
 

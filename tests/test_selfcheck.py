@@ -115,6 +115,7 @@ def test_every_spelling_of_a_right_answer_is_accepted(ask, right, found):
     (torch.ones(2), torch.full((2,), 1 + 5e-7)), (torch.ones(2), torch.ones(2, requires_grad=True)),
     (torch.tensor(2.0), torch.tensor([[2.0]])), (torch.tensor(math.nan), torch.tensor(math.nan)),
     (torch.tensor([0.0, 1.0]), torch.tensor([1e-9, 1.0])),
+    (torch.ones(2), [1, 1.0]), (torch.ones(2, 2), np.ones((2, 2))), (torch.eye(2).long(), list(torch.eye(2).long())),
 ])  # fmt: skip
 def test_tensors_that_differ_in_what_does_not_matter_are_accepted(ask, right, found):
     assert ask(lambda: right, lambda: found, cases=[()]).message == "correct."
@@ -183,6 +184,28 @@ HALF = [(lambda n: n / 2, "You forgot to round."), (lambda n: -(-n // 2), "You r
 ])  # fmt: skip
 def test_a_mistake_is_named_only_if_it_explains_every_case(ask, answer, sentence):
     assert ask(lambda n: n // 2, answer, wrong=HALF, cases=[(2,), (3,), (8,)]).message.endswith(sentence)
+
+
+def test_what_a_wrong_answer_has_in_common_in_every_case_is_said(ask):
+    cases = [(1,), (2,), (5,)]
+    for answer, sentence in (
+        (lambda n: 4 * n * n, "In every case it is 4 times the right one."),
+        (lambda n: n * n / 2, "In every case it is half of the right one."),
+        (lambda n: n * n / 1024, "In every case it is the right one divided by 1024."),
+        (lambda n: -n * n, "In every case it is right but for its sign."),
+        (lambda n: n * n + 3, "In every case it is 3 too large."),
+        (lambda n: 1 / n**2, "In every case it is one divided by the right one."),
+        (lambda n: 25, "It is the same in every case: does it use what it is given?"),
+        (lambda n: n * n - n / 10, "In every case the right one is yours, rounded up."),
+        (lambda n: n * n - (n > 2), "It is sometimes right and sometimes 1 too small."),
+        (lambda n: n * n + 2 * n, "The hint below may help."),
+    ):
+        assert ask(lambda n: n * n, answer, cases=cases).message.endswith(sentence), sentence
+
+    flipped = ask(lambda n: torch.arange(n), lambda n: torch.arange(n).flip(0), cases=cases)
+    assert flipped.message.endswith("These are the right numbers, in the wrong order.")
+    assert "says yes where" in ask(lambda n: n > 1, lambda n: n <= 1, cases=cases).message
+    assert "hint" in ask(7, 14).message  # nothing that would give a single value away
 
 
 def test_of_two_mistakes_none_is_named_and_an_error_may_be_one(ask):

@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Real
@@ -149,6 +150,11 @@ def _rough(found: Real, right: Real) -> str:
 
 
 def _tensor_difference(found: Any, right: torch.Tensor, tolerance: float | None) -> str | None:
+    if isinstance(found, list | tuple) or type(found).__module__ == "numpy":  # a spelling that knows fewer dtypes
+        with suppress(TypeError, ValueError):
+            rows = plain(found)
+            found = torch.stack([*rows]) if rows and isinstance(rows[0], torch.Tensor) else torch.tensor(rows)
+            found = found.to(right.dtype) if found.is_floating_point() == right.is_floating_point() else found
     if not isinstance(found, torch.Tensor):
         return f"expected a tensor, got {short(found)}"
     if found.shape != right.shape and not found.numel() == right.numel() == 1:

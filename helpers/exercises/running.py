@@ -3,6 +3,8 @@
 import contextvars
 import copy
 import ctypes
+import functools
+import inspect
 import linecache
 import random
 import sys
@@ -85,7 +87,8 @@ def call(exercise: Exercise, function: Callable[..., Any], arguments: tuple[Any,
 
 def _line(error: BaseException, function: Any) -> str:
     """The line of the function where it raised, if its source is known."""
-    trace, home = error.__traceback__, getattr(getattr(function, "__code__", None), "co_filename", None)
+    home = getattr(getattr(inspect.unwrap(function), "__code__", None), "co_filename", None)
+    trace = error.__traceback__
     lines = []
     while trace:
         if trace.tb_frame.f_code.co_filename == home != __file__:
@@ -99,6 +102,7 @@ def item(answer: Any, place: int) -> Any:
     if not callable(answer):
         return answer[place] if isinstance(answer, tuple | list) and place < len(answer) else answer
 
+    @functools.wraps(answer)
     def part(*arguments: Any) -> Any:
         results = answer(*arguments)
         return results[place] if isinstance(results, tuple | list) else results

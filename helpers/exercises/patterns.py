@@ -1,0 +1,76 @@
+"""What a wrong answer has in common in every case, where no named mistake explains it: only facts, never a guess."""
+
+import math
+from collections.abc import Iterator, Sequence
+from numbers import Real
+from typing import Any
+
+import torch
+
+from helpers.exercises.outcomes import number, plain
+
+_TIMES = {2: "twice the right one", 0.5: "half of the right one", -1: "right but for its sign"}
+
+
+def pattern(found: Sequence[Any], right: Sequence[Any]) -> str | None:
+    """One sentence about outcomes beside the right ones; None where they have nothing simple in common.
+
+    A number is compared with a number, a tensor with a tensor of the same shape, tuples and lists entry by entry.
+    """
+    if len(found) > 2 and all(type(one) is bool for one in right):
+        if all(type(one) is bool and one is not true for one, true in zip(found, right, strict=True)):
+            return "It says yes where the answer is no, and no where it is yes."
+        return None
+    try:
+        results = [tuple(map(_flat, pair)) for pair in zip(found, right, strict=True)]
+    except (TypeError, ValueError, RuntimeError):  # no numbers, or none at hand
+        return None
+    pairs = [pair for mine, true in results for pair in zip(mine, true, strict=False)]
+    if len(results) < 2 or len({true for _, true in pairs}) < 2:
+        return None
+    if all(sorted(mine) == sorted(true) for mine, true in results):
+        return "These are the right numbers, in the wrong order."
+    if any(len(mine) != len(true) for mine, true in results):
+        return None
+    return next(_relations(pairs, whole=all(float(true).is_integer() for _, true in pairs)), None)
+
+
+def _relations(pairs: Sequence[tuple[float, float]], whole: bool) -> Iterator[str]:
+    if len({mine for mine, _ in pairs}) == 1:
+        yield "It is the same in every case: does it use what it is given?"
+    ratios = [mine / true for mine, true in pairs if true]
+    if _constant(ratios) and ratios[0] and all(not mine for mine, true in pairs if not true):
+        times = round(ratios[0], 6)
+        less = f"the right one divided by {number(round(1 / ratios[0], 6))}"
+        words = _TIMES.get(times) or (f"{number(times)} times the right one" if abs(times) >= 1 else less)
+        yield f"In every case it is {words}."
+    apart = [mine - true for mine, true in pairs]
+    if _constant(apart) and apart[0]:
+        yield f"In every case it is {number(abs(round(apart[0], 6)))} too {'large' if apart[0] > 0 else 'small'}."
+    if all(mine * true for mine, true in pairs) and _constant([mine * true for mine, true in pairs], 1.0):
+        yield "In every case it is one divided by the right one."
+    if whole and any(mine != int(mine) for mine, _ in pairs):
+        for turn, word in ((math.ceil, "up"), (math.floor, "down"), (round, "to the nearest whole number")):
+            if all(turn(mine) == true for mine, true in pairs):
+                yield f"In every case the right one is yours, rounded {word}."
+    if whole and all(0 <= mine - true <= 1 for mine, true in pairs):
+        yield "It is sometimes right and sometimes 1 too large."
+    if whole and all(0 <= true - mine <= 1 for mine, true in pairs):
+        yield "It is sometimes right and sometimes 1 too small."
+
+
+def _constant(values: Sequence[float], wanted: float | None = None) -> bool:
+    first = values[0] if values and wanted is None else wanted
+    return bool(values) and all(math.isclose(value, first, rel_tol=1e-6, abs_tol=1e-12) for value in values)
+
+
+def _flat(outcome: Any) -> list[float]:
+    """The numbers of an outcome in their order. Raises TypeError for another, ValueError for one without end."""
+    outcome = plain(outcome.detach().cpu() if isinstance(outcome, torch.Tensor) else outcome)
+    if isinstance(outcome, list | tuple):
+        return [value for part in outcome for value in _flat(part)]
+    if isinstance(outcome, bool) or not isinstance(outcome, Real):
+        raise TypeError(f"no number: {type(outcome).__name__}")
+    if not math.isfinite(outcome):
+        raise ValueError("not finite")
+    return [float(outcome)]
