@@ -63,8 +63,10 @@ export default view(["machine", "dtype", "op", "peak", "bandwidth", "batch", "wi
     s("text", { x: box.left - 0.4 * em, y: py(10 ** power) + 0.3 * em, class: "name", "text-anchor": "end" },
       si(10 ** power, "")));
 
-  // Labels of points keep off each other: each goes to the first of four places where it is free.
-  const taken = [];
+  // Labels of points keep off each other and off the roof's own: each goes to the first place that is free.
+  const wide = (words) => 0.6 * em * words.length, heads = [si(peak, "FLOP/s"), `ridge ${si(ridge, "FLOP/B")}`];
+  const taken = [{ x: box.right - wide(heads[0]), y: knee[1] + 1.2 * em, long: wide(heads[0]) },
+    { x: knee[0] - wide(heads[1]) / 2, y: knee[1] - 1.1 * em, long: wide(heads[1]) }];
   const free = (x, y, words) => {
     const long = 0.55 * em * words.length, places = [[1, 1.25], [1, 2.3], [-1, -0.8], [1, 3.4], [-1, -1.9], [1, 4.5],
       [-1, -3]];
@@ -98,7 +100,7 @@ export default view(["machine", "dtype", "op", "peak", "bandwidth", "batch", "wi
       step: (dx, dy) => ui.set({ peak: peak * tenth ** (dx + dy) }) },
       s("path", { d: path([knee, end]), class: "wide" }), s("path", { d: path([knee, end]), class: "roof compute" }),
       s("text", { x: box.right, y: knee[1] + 1.2 * em, class: "ink compute", "text-anchor": "end" },
-        si(peak, "FLOP/s"))),
+        heads[0])),
     handle({ label: "ridge", text: si(ridge, "FLOP/B"), now: log(ridge), drag: (x, y) => ui.set({ peak: uy(y),
       bandwidth: uy(y) / ux(x) }),
       step: (dx, dy) => ui.set(dx ? { bandwidth: bandwidth / tenth ** dx } : { peak: peak * tenth ** dy,
@@ -106,7 +108,7 @@ export default view(["machine", "dtype", "op", "peak", "bandwidth", "batch", "wi
     s("circle", { cx: knee[0], cy: knee[1], r: 1.2 * em, class: "spot" }), s("circle", { cx: knee[0], cy: knee[1],
       r: 0.5 * em, class: "knob" }),
     s("text", { x: knee[0], y: knee[1] - 1.1 * em, class: "label bold", "text-anchor": "middle" },
-      `ridge ${si(ridge, "FLOP/B")}`)),
+      heads[1])),
   ];
   const area = `${path([start, knee, end])}V${box.top}H${start[0]}z`, region = (text, x, kind) =>
     s("text", { x, y: box.top + 1.1 * em, class: `ink ${kind}`, "text-anchor": kind === "memory" ? "end" : "start" },
