@@ -5,15 +5,9 @@ B texts of T tokens; D, H, F, L, V, N as in `helpers.model`. FLOPs of elementwis
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
 
-from helpers.model import MODELS, Config
+from helpers.model import MODELS, Config  # noqa: F401 (MODELS for the examples)
 from helpers.roofline import Roofline
-
-__all__ = [
-    "MODELS", "PRECISIONS", "Box", "Precision", "Step",
-    "activations", "block_costs", "decoding", "forward_flops", "kv_bytes", "training",
-]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -66,63 +60,43 @@ def block_costs(
     statistics of a layer norm per token (RMSNorm: one; on a CPU PyTorch keeps its normalized input, too) and fused
     attention's logarithm of each softmax sum (Dao 2023). Unfused, the softmax, H·T numbers per token, and a mask.
     """
-    llama, gates, t = config.family == "Llama", 1 + (config.family == "Llama"), 1 if decode else tokens
-    d, k, f, n, keys = config.width, config.key_width, config.hidden, batch * t, batch * tokens * config.key_width
-    sums, scores = batch * config.heads * t, batch * config.heads * t * tokens
-    seen, written = ("attention", 0) if fused else ("", scores)
+    d, k, f, t = config.width, config.key_width, config.hidden, 1 if decode else tokens
+    n, keys, scores = batch * t, batch * tokens * k, batch * config.heads * t * tokens
+    llama, products, written = config.family == "Llama", 2 * scores * config.channels, 0 if fused else scores
+    gates, vectors = (2, 1) if llama else (1, 2)  # matrices that lead up; vectors of a norm
     copied = "" if fused else "copy"  # einsum lays its operands out anew before it multiplies
     boxes: list[Box] = []
 
-    def box(name, shape, flops, moved, kept=0, *, layout="", parameters=0, stats=0, kernel=""):
+    def box(name, shape, flops, moved, kept=0, layout="", parameters=0, stats=0):
         nbytes, saved = itemsize * (parameters + moved), 0 if decode else itemsize * kept + stats
-        boxes.append(Box(name, shape, layout, parameters, flops, nbytes, saved, kernel or f"{name} {len(boxes)}"))
+        alone = not fused or name not in ("scores", "softmax", "weighted sum")
+        kernel = f"{name} {len(boxes)}" if alone else "attention"
+        boxes.append(Box(name, shape, layout, parameters, flops, nbytes, saved, kernel))
 
-    def linear(name, shape, rows, columns, kept, layout=""):
-        bias = 0 if llama else columns
-        flops, moved = n * (2 * rows * columns + bias), n * (rows + columns)
-        box(name, shape, flops, moved, kept, layout=layout, parameters=rows * columns + bias)
+    def linear(name, shape, rows, columns, layout=""):
+        parameters = rows * columns + (0 if llama else columns)
+        box(name, shape, n * (rows * columns + parameters), n * (rows + columns), n * rows, layout, parameters)
 
     def norm():
-        flops, stats = (n * (4 * d + 2), 4 * n) if llama else (n * (8 * d + 2), 8 * n)
-        box("norm", "b t d", flops, 2 * n * d, n * d, parameters=d * (3 - gates), stats=stats)
+        flops, stats = n * (4 * vectors * d + 2), 4 * vectors * n
+        box("norm", "b t d", flops, 2 * n * d, n * d, parameters=vectors * d, stats=stats)
 
     norm()
     split = "b t h c" if config.key_heads == config.heads else "b t h c, b t kv c"
-    linear("q k v", split, d, d + 2 * k, n * d, "view")
+    linear("q k v", split, d, d + 2 * k, "view")
     if llama:
         box("rotate", split, 3 * n * (d + k), 2 * n * (d + k), 2 * t * config.channels)
-    box(
-        "scores",
-        "b h t s",
-        2 * scores * config.channels,
-        n * d + keys + written,
-        n * d + keys,
-        layout=copied,
-        kernel=seen,
-    )
-    softmax = {"stats": 4 * sums if fused else t * tokens}
-    box("softmax", "b h t s", 6 * scores - 2 * sums, 2 * written, written, kernel=seen, **softmax)
-    box(
-        "weighted sum",
-        "b t h c",
-        2 * scores * config.channels,
-        written + keys + n * d,
-        keys,
-        layout=copied,
-        kernel=seen,
-    )
-    linear("output", "b t d", d, d, n * d, copied or "view")
+    sums = n * config.heads
+    box("scores", "b h t s", products, n * d + keys + written, n * d + keys, copied)
+    box("softmax", "b h t s", 6 * scores - 2 * sums, 2 * written, written, stats=4 * sums if fused else t * tokens)
+    box("weighted sum", "b t h c", products, n * d + keys + written, keys, copied)
+    linear("output", "b t d", d, d, copied or "view")
     box("add", "b t d", n * d, 3 * n * d)
     norm()
-    linear("gate, up" if llama else "up", "b t f", d, gates * f, n * d)
-    box(
-        "gated SiLU" if llama else "GELU",
-        "b t f",
-        (6 if llama else 9) * n * f,
-        (gates + 1) * n * f,
-        (2 * gates - 1) * n * f,
-    )
-    linear("down", "b t d", f, d, n * f)
+    linear("gate, up" if llama else "up", "b t f", d, gates * f)
+    name, flops = ("gated SiLU", 6 * n * f) if llama else ("GELU", 9 * n * f)
+    box(name, "b t f", flops, (gates + 1) * n * f, (2 * gates - 1) * n * f)
+    linear("down", "b t d", f, d)
     box("add", "b t d", n * d, 3 * n * d)
     return boxes
 
@@ -146,15 +120,9 @@ def activations(config: Config, batch: int, tokens: int, itemsize: int = 2, *, r
 
     Recomputing keeps the input of each block, and all of one block at a time (Chen et al. 2016).
     """
-    end, inputs, block = _kept(config, batch, tokens, itemsize)
+    boxes, inputs = block_costs(config, batch, tokens, itemsize=itemsize), batch * tokens * config.width * itemsize
+    block, end = sum(box.kept for box in boxes), boxes[0].kept + inputs  # the final norm's, and the head's input
     return end + (config.layers * inputs + block if recompute else config.layers * block)
-
-
-def _kept(config: Config, batch: int, tokens: int, itemsize: int) -> tuple[int, int, int]:
-    """What is kept of the final norm and for the head; of a block its input; of a block all."""
-    inputs, stats = batch * tokens * config.width * itemsize, 4 if config.family == "Llama" else 8
-    block = sum(box.kept for box in block_costs(config, batch, tokens, itemsize=itemsize))
-    return 2 * inputs + batch * tokens * stats, inputs, block
 
 
 @dataclass(frozen=True)
@@ -170,29 +138,17 @@ class Step:
     useful: float
     bytes: float
 
-    @property
-    def total(self) -> float:
-        """The bytes of all terms, which need not exist at the same time."""
-        return sum(self.memory.values())
+    total = property(lambda self: sum(self.memory.values()), doc="The bytes of all terms, at the same time or not.")
 
     def times(self, roof: Roofline) -> tuple[float, float]:
         """The seconds of the arithmetic and of the memory."""
         return self.flops / roof.peak, self.bytes / roof.bandwidth
 
-    def bound(self, roof: Roofline) -> Literal["memory", "compute"]:
-        """The longer of the two times."""
-        return roof.bound(self.flops, self.bytes)
-
 
 def training(
-    config: Config,
-    batch: int,
-    tokens: int,
-    *,
-    devices: int = 1,
-    precision: str = "mixed bfloat16",
-    recompute: bool = False,
-) -> Step:
+    config: Config, batch: int, tokens: int, *,
+    devices: int = 1, precision: str = "mixed bfloat16", recompute: bool = False,
+) -> Step:  # fmt: skip
     """A training step with AdamW: each device takes `batch` texts, and all share the states evenly (ZeRO, stage 3).
 
     >>> step = training(MODELS["GPT-2 small"], batch=8, tokens=1024, precision="float32")
@@ -212,8 +168,9 @@ def training(
     states = {"weights": recipe.weight, "gradients": recipe.gradient, "moments": recipe.moments}
     states |= {"master copy": recipe.master} if recipe.master else {}
     memory = {name: size * share for name, size in states.items()} | {"activations": kept, "logits": logits}
-    fixed = (sum(states.values()) - recipe.gradient) * share
-    at_loss = kept - (_kept(config, batch, tokens, recipe.activation)[2] if recompute else 0)
+    fixed = (recipe.weight + recipe.moments + recipe.master) * share
+    block = block_costs(config, batch, tokens, itemsize=recipe.activation)
+    at_loss = kept - recompute * sum(box.kept for box in block)
     head = recipe.gradient * config.vocabulary * config.width / devices
     peak = fixed + max(at_loss + 3 * logits, kept + head, memory["gradients"])
     useful = 3 * batch * forward_flops(config, tokens)
@@ -230,7 +187,7 @@ def decoding(config: Config, batch: int, tokens: int, *, devices: int = 1, items
     """A decoding step: each of `batch` texts of `tokens` tokens gets one more; all devices share weights and caches.
 
     >>> step = decoding(MODELS["Llama 3 8B"], batch=1, tokens=4096)
-    >>> round(step.total / 1e9, 1), step.bound(Roofline(989.5e12, 3.35e12))
+    >>> round(step.total / 1e9, 1), Roofline(989.5e12, 3.35e12).bound(step)
     (16.6, 'memory')
 
     It reads each weight once for all texts, of the embedding one row a text, and each text's cache (Pope et al. 2022).

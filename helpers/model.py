@@ -44,15 +44,8 @@ class Config:
         if min(sizes) < 1 or self.width % self.heads or self.heads % self.key_heads:
             raise ValueError(f"sizes are at least 1, heads divide the width, key heads the heads; got {self!r}")
 
-    @property
-    def channels(self) -> int:
-        """The width of one head: C = D / H."""
-        return self.width // self.heads
-
-    @property
-    def key_width(self) -> int:
-        """The numbers of a token's keys, and as many of its values, in one block."""
-        return self.key_heads * self.channels
+    channels = property(lambda self: self.width // self.heads, doc="The width of one head: C = D / H.")
+    key_width = property(lambda self: self.key_heads * self.channels, doc="The numbers of a token's keys in one block.")
 
     @property
     def matrices(self) -> int:
@@ -69,13 +62,12 @@ class Config:
         return self.matrices + rest + (0 if llama else biases + self.context * self.width)
 
 
-def rotate(x: Tensor, start: int = 0, theta: float = 10_000.0) -> Tensor:
+def rotate(x: Tensor, theta: float = 10_000.0) -> Tensor:
     """Rotary positions (Su et al. 2021) of `b t h c`: token t turns channels i and i + c/2 by t · theta^(−2i/c).
 
     The pairs are the halves, as at Hugging Face; the paper and Meta's code pair neighbours instead.
     """
-    half = x.shape[-1] // 2
-    token = torch.arange(start, start + x.shape[1], device=x.device, dtype=torch.float32)
+    token, half = torch.arange(x.shape[1], device=x.device, dtype=torch.float32), x.shape[-1] // 2
     angle = einsum(token, theta ** (-torch.arange(half, device=x.device) / half), "t, i -> t i")
     cos, sin = (rearrange(wave.to(x.dtype), "t i -> t 1 i") for wave in (angle.cos(), angle.sin()))
     left, right = rearrange(x, "b t h (two i) -> two b t h i", two=2)
@@ -101,10 +93,7 @@ def attention(q: Tensor, k: Tensor, v: Tensor, *, fused: bool = True) -> Tensor:
 
 
 class Block(nn.Module):
-    """One transformer block, `b t d -> b t d`: attention and an MLP, each after a norm and around it a residual.
-
-    `cache` is a list that keeps the keys and values, empty at first: then a call passes only the new tokens.
-    """
+    """One transformer block, `b t d -> b t d`: attention and an MLP, each after a norm and around it a residual."""
 
     def __init__(self, config: Config) -> None:
         super().__init__()
@@ -115,30 +104,20 @@ class Block(nn.Module):
         self.up, self.down = nn.Linear(d, f, bias=not llama), nn.Linear(f, d, bias=not llama)
         self.gate = nn.Linear(d, f, bias=False) if llama else None
 
-    def forward(self, x: Tensor, cache: list[Tensor] | None = None, *, fused: bool = True) -> Tensor:
-        """The block's result, `b t d`."""
+    def forward(self, x: Tensor, *, fused: bool = True) -> Tensor:
+        """The block's result, `b t d`; GELU by tanh, as GPT-2."""
         y, split = self.norm1(x), "b t (h c) -> b t h c"
         q, k, v = (rearrange(w(y), split, c=self.config.channels) for w in (self.query, self.key, self.value))
         if self.gate:
-            start = cache[0].shape[1] if cache else 0
-            q, k = (rotate(heads, start, self.config.theta) for heads in (q, k))
-        if cache is not None:
-            cache[:] = [torch.cat(pair, dim=1) for pair in zip(cache, (k, v), strict=True)] if cache else (k, v)
-            k, v = cache
+            q, k = (rotate(heads, self.config.theta) for heads in (q, k))
         x = x + self.output(rearrange(attention(q, k, v, fused=fused), "b t h c -> b t (h c)"))
-        return x + self.mlp(self.norm2(x))
-
-    def mlp(self, y: Tensor) -> Tensor:
-        """Up to the hidden width and down again, `b t d -> b t d`, with GELU (by tanh, as GPT-2) or a gated SiLU."""
-        wide = F.silu(self.gate(y)) * self.up(y) if self.gate else F.gelu(self.up(y), approximate="tanh")
-        return self.down(wide)
+        y = self.norm2(x)
+        y = F.silu(self.gate(y)) * self.up(y) if self.gate else F.gelu(self.up(y), approximate="tanh")
+        return x + self.down(y)
 
 
 class GPT(nn.Module):
-    """Token ids `b t` in, logits `b t vocabulary` out. `caches` has a list for each block, for decoding.
-
-    Recomputation keeps only the input of each block, and runs it again in the backward pass.
-    """
+    """Token ids `b t` in, logits `b t vocabulary` out."""
 
     def __init__(self, config: Config) -> None:
         super().__init__()
@@ -153,16 +132,13 @@ class GPT(nn.Module):
         for weight in (p for p in self.parameters() if p.dim() == 2):
             nn.init.normal_(weight, std=0.02)  # as GPT-2, so that the first loss is near log(vocabulary)
 
-    def forward(
-        self, ids: Tensor, caches: list | None = None, *, fused: bool = True, recompute: bool = False
-    ) -> Tensor:
-        """The logits of every token."""
-        x, caches = self.tokens(ids), caches or [None] * len(self.blocks)
+    def forward(self, ids: Tensor, *, recompute: bool = False) -> Tensor:
+        """The logits of every token; with recomputation, which keeps only the input of each block and runs it again."""
+        x = self.tokens(ids)
         if self.positions:
-            start = caches[0][0].shape[1] if caches[0] else 0
-            x = x + self.positions.weight[start : start + ids.shape[1]]
-        for block, cache in zip(self.blocks, caches, strict=True):
-            x = checkpoint(block, x, use_reentrant=False, fused=fused) if recompute else block(x, cache, fused=fused)
+            x = x + self.positions.weight[: ids.shape[1]]
+        for block in self.blocks:
+            x = checkpoint(block, x, use_reentrant=False) if recompute else block(x)
         return self.head(self.norm(x))
 
 
@@ -170,17 +146,17 @@ class GPT(nn.Module):
 # a dense model of that shape (theirs has banded layers, too). Llama: config.json of meta-llama/* at Hugging Face; for
 # Llama 3 405B that of Llama-3.1-405B with 8 key heads (as first uploaded it had 16).
 MODELS: Mapping[str, Config] = {
-    config.name: config
-    for config in (
-        Config("GPT-2 small", 12, 768, 12, 50_257, 1024),
-        Config("GPT-2 medium", 24, 1024, 16, 50_257, 1024),
-        Config("GPT-2 large", 36, 1280, 20, 50_257, 1024),
-        Config("GPT-2 XL", 48, 1600, 25, 50_257, 1024),
-        Config("GPT-3 175B", 96, 12_288, 96, 50_257, 2048),
-        Config("Llama 2 7B", 32, 4096, 32, 32_000, 4096, 11_008, 32, "Llama", False),
-        Config("Llama 2 70B", 80, 8192, 64, 32_000, 4096, 28_672, 8, "Llama", False),
-        Config("Llama 3 8B", 32, 4096, 32, 128_256, 8192, 14_336, 8, "Llama", False, 500_000.0),
-        Config("Llama 3 70B", 80, 8192, 64, 128_256, 8192, 28_672, 8, "Llama", False, 500_000.0),
-        Config("Llama 3 405B", 126, 16_384, 128, 128_256, 131_072, 53_248, 8, "Llama", False, 500_000.0),
+    name: Config(name, *sizes)
+    for name, *sizes in (
+        ("GPT-2 small", 12, 768, 12, 50_257, 1024),
+        ("GPT-2 medium", 24, 1024, 16, 50_257, 1024),
+        ("GPT-2 large", 36, 1280, 20, 50_257, 1024),
+        ("GPT-2 XL", 48, 1600, 25, 50_257, 1024),
+        ("GPT-3 175B", 96, 12_288, 96, 50_257, 2048),
+        ("Llama 2 7B", 32, 4096, 32, 32_000, 4096, 11_008, 32, "Llama", False),
+        ("Llama 2 70B", 80, 8192, 64, 32_000, 4096, 28_672, 8, "Llama", False),
+        ("Llama 3 8B", 32, 4096, 32, 128_256, 8192, 14_336, 8, "Llama", False, 500_000.0),
+        ("Llama 3 70B", 80, 8192, 64, 128_256, 8192, 28_672, 8, "Llama", False, 500_000.0),
+        ("Llama 3 405B", 126, 16_384, 128, 128_256, 131_072, 53_248, 8, "Llama", False, 500_000.0),
     )
 }

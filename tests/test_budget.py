@@ -97,7 +97,7 @@ def test_a_block_has_the_parameters_of_the_module_and_their_flops(config):
     boxes = budget.block_costs(config, 3, 16)
     assert sum(box.parameters for box in boxes) == sum(p.numel() for p in Block(config).parameters())
     with torch.device("meta"), FlopCounterMode(display=False) as counter:
-        GPT(config)(torch.zeros(1, 16, dtype=torch.long), fused=False)
+        GPT(config)(torch.zeros(1, 16, dtype=torch.long))
     assert budget.forward_flops(config, 16) == counter.get_total_flops()
 
 
@@ -122,10 +122,10 @@ def test_decoding_costs_the_last_token_and_reads_the_cache(name):
     assert all(box.kept == 0 for box in boxes)
 
 
-def test_kv_bytes_are_the_cache_of_the_module():
-    gpt, caches = GPT(LLAMA), [[], []]
-    gpt(torch.randint(50, (3, 16)), caches)
-    assert sum(part.nbytes for cache in caches for part in cache) == 3 * 16 * budget.kv_bytes(LLAMA, itemsize=4)
+def test_kv_bytes_are_the_keys_and_values_of_all_blocks():
+    x = torch.randn(3, 16, 64)
+    found = sum(block.key(x).nbytes + block.value(x).nbytes for block in GPT(LLAMA).blocks)
+    assert found == 3 * 16 * budget.kv_bytes(LLAMA, itemsize=4)
 
 
 @pytest.mark.parametrize(("precision", "dtype"), [("float32", torch.float32), ("bfloat16", torch.bfloat16)])
@@ -216,9 +216,10 @@ def test_bytes_and_times_of_a_step_by_hand():
     step = budget.training(GPT2, 3, 16, devices=4)
     states = 3 * 2 * GPT2.parameters + 2 * 16 * GPT2.parameters / 4  # three passes; all states read and written
     assert step.bytes == states + 2 * (budget.activations(GPT2, 3, 16) + 4 * 3 * 16 * 50)
-    roof = Roofline(100.0, 10.0)
-    assert step.times(roof) == (step.flops / 100, step.bytes / 10)
-    assert step.bound(roof) == ("compute" if step.flops / 100 > step.bytes / 10 else "memory")
+    assert step.times(Roofline(100.0, 10.0)) == (step.flops / 100, step.bytes / 10)
+
+
+def test_an_unknown_precision_is_refused():
     with pytest.raises(ValueError, match="no precision 'int4': take one of float32, mixed bfloat16, bfloat16"):
         budget.training(GPT2, 1, 1, precision="int4")
 

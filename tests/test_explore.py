@@ -10,6 +10,7 @@ import torch
 from traitlets import TraitError
 
 from helpers import budget, counting, explore, formats, specs
+from helpers.model import MODELS
 
 MAKERS = (explore.float_bits, explore.strides, explore.roofline, explore.transformer_budget)
 WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -133,7 +134,7 @@ def test_no_such_roof(arguments, error, words):
 
 def test_a_budget_is_that_of_the_state():
     view = explore.transformer_budget()
-    model = budget.MODELS["Llama 3 8B"]
+    model = MODELS["Llama 3 8B"]
     assert view.step == budget.training(model, 1, 4096, devices=8)
     view.change(recompute=True, batch=4, precision="float32")
     assert view.step == budget.training(model, 4, 4096, devices=8, precision="float32", recompute=True)

@@ -69,16 +69,10 @@ def test_a_gpt2_block_is_pytorchs_encoder_layer(fused):
 def test_rotary_positions_are_products_with_a_unit_complex_number():
     x = torch.randn(2, 5, 3, 8, dtype=torch.float64)
     pairs = torch.complex(x[..., :4], x[..., 4:])
-    turned = torch.stack(
-        [
-            pairs[:, t] * torch.exp(1j * (7 + t) * 100.0 ** (-torch.arange(4, dtype=torch.float64) / 4))
-            for t in range(5)
-        ],
-        dim=1,
-    )
-    torch.testing.assert_close(
-        model.rotate(x, start=7, theta=100.0), torch.cat([turned.real, turned.imag], -1), rtol=1e-5, atol=1e-5
-    )
+    angles = torch.arange(5)[:, None] * 100.0 ** (-torch.arange(4, dtype=torch.float64) / 4)
+    turned = pairs * torch.exp(1j * angles)[:, None]
+    expected = torch.cat([turned.real, turned.imag], -1)
+    torch.testing.assert_close(model.rotate(x, theta=100.0), expected, rtol=1e-5, atol=1e-5)
 
 
 def test_a_llama_block_by_hand():
@@ -101,14 +95,12 @@ def test_a_llama_block_by_hand():
     torch.testing.assert_close(block(x), x1 + block.down(gate * torch.sigmoid(gate) * block.up(y)))
 
 
-@both
 @pytest.mark.parametrize("fused", [True, False])
-def test_decoding_with_a_cache_gives_the_logits_of_the_whole_text(config, fused):
-    gpt, ids = GPT(config), torch.randint(100, (3, 16))
-    caches = [[] for _ in gpt.blocks]
-    parts = [gpt(part, caches, fused=fused) for part in ids.split([5, 1, 1, 6, 3], dim=1)]
-    torch.testing.assert_close(torch.cat(parts, dim=1), gpt(ids))
-    assert [tuple(k.shape) for k, _ in caches] == [(3, 16, config.key_heads, config.channels)] * 2
+@pytest.mark.parametrize("new", [1, 5])
+def test_the_last_tokens_attend_to_the_keys_of_all(fused, new):
+    q, k, v = torch.randn(2, 9, 8, 4), torch.randn(2, 9, 2, 4), torch.randn(2, 9, 2, 4)
+    found = model.attention(q[:, -new:], k, v, fused=fused)
+    torch.testing.assert_close(found, model.attention(q, k, v)[:, -new:])
 
 
 @both

@@ -10,7 +10,7 @@ from traitlets import Bool, Dict, Enum, Float, Int, List, Unicode
 from helpers import budget, draw, formats, specs
 from helpers.explore.view import CONSTANT, STATE, View
 from helpers.formats import FloatFormat
-from helpers.model import Config
+from helpers.model import MODELS, Config
 from helpers.roofline import Roofline
 
 _MACHINES = {
@@ -161,11 +161,11 @@ class Plan(View, module="budget.js"):
     Raises TraitError for a model, a machine or a task that is not on the list.
     """
 
-    model, machine = Enum(list(budget.MODELS)).tag(**STATE), Enum(list(_MACHINES)).tag(**STATE)
+    model, machine = Enum(list(MODELS)).tag(**STATE), Enum(list(_MACHINES)).tag(**STATE)
     task, precision = Enum(["training", "decoding"]).tag(**STATE), Enum(list(_PRECISIONS)).tag(**STATE)
     devices, batch = (Int(first, min=1, max=2**14).tag(**STATE) for first in (8, 1))
     tokens, recompute = Int(4096, min=128, max=2**17).tag(**STATE), Bool().tag(**STATE)
-    models = Dict(default_value={name: _facts(config) for name, config in budget.MODELS.items()}).tag(**CONSTANT)
+    models = Dict(default_value={name: _facts(config) for name, config in MODELS.items()}).tag(**CONSTANT)
     machines, precisions = (Dict(default_value=known).tag(**CONSTANT) for known in (_MACHINES, _PRECISIONS))
 
     def __init__(self, model: str = "Llama 3 8B", machine: str = "NVIDIA H100 SXM5", task: str = "training") -> None:
@@ -179,7 +179,7 @@ class Plan(View, module="budget.js"):
     @property
     def step(self) -> budget.Step:
         """What a step needs on each device."""
-        model, sizes = budget.MODELS[self.model], {"batch": self.batch, "tokens": self.tokens, "devices": self.devices}
+        model, sizes = MODELS[self.model], {"batch": self.batch, "tokens": self.tokens, "devices": self.devices}
         if self.task == "decoding":
             return budget.decoding(model, **sizes, itemsize=_PRECISIONS[self.precision]["weight"])
         return budget.training(model, **sizes, precision=self.precision, recompute=self.recompute)
