@@ -94,7 +94,9 @@ def mfu(flop_per_s: float, peak: float | None) -> float:
     >>> mfu(400e12, find("NVIDIA H100 PCIe").peak("bfloat16"))
     0.5291005291005291
 
-    Raises ValueError where there is no peak to compare with: an unknown peak is unknown, and no number stands for it.
+    A share above 1 is returned as it is: that no machine reaches it tells that FLOPs were counted twice, or that the
+    peak is another unit's or format's, or that of fewer devices. Raises ValueError where there is no peak to compare
+    with: an unknown peak is unknown, and no number stands for it.
     """
     if peak is None or isinstance(peak, bool) or not math.isfinite(peak) or peak <= 0:
         raise ValueError(

@@ -99,19 +99,19 @@ def distinct_offsets(shape: Sequence[int], stride: Sequence[int]) -> int:
     _require_strided(shape, stride)
     if 0 in shape:
         return 0
-    steps = merged(sorted((step, size) for size, step in zip(shape, stride, strict=True) if size > 1 and step > 0))
+    steps = _merged(sorted((step, size) for size, step in zip(shape, stride, strict=True) if size > 1 and step > 0))
     count = 1
     # A step longer than everything below it makes copies that cannot touch each other.
     while steps and steps[-1][0] > sum(step * (size - 1) for step, size in steps[:-1]):
         count *= steps.pop()[1]
     unit = math.gcd(*(step for step, _ in steps))
-    return count * marked(steps, unit).bit_count()  # what is left overlaps in no simple way
+    return count * _marked(steps, unit).bit_count()  # what is left overlaps in no simple way
 
 
-def merged(steps: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+def _merged(steps: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """The same places from fewer (step, size) pairs, given by rising step: rows that meet or overlap become one.
 
-    >>> merged([(1, 4), (4, 3), (20, 2)])  # three rows of four, and the same again
+    >>> _merged([(1, 4), (4, 3), (20, 2)])  # three rows of four, and the same again
     [(1, 12), (20, 2)]
     """
     found: list[tuple[int, int]] = []
@@ -125,10 +125,10 @@ def merged(steps: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     return found
 
 
-def marked(steps: Iterable[tuple[int, int]], unit: int = 1) -> int:
+def _marked(steps: Iterable[tuple[int, int]], unit: int = 1) -> int:
     """The places that (step, size) pairs reach from 0, counted in units, as the bits of one integer.
 
-    >>> bin(marked([(1, 2), (4, 3)]))
+    >>> bin(_marked([(1, 2), (4, 3)]))
     '0b1100110011'
     """
     places = 1

@@ -399,3 +399,8 @@ def test_two_exercises_of_one_name_are_refused():
     name = next(iter(EXERCISES))
     with pytest.raises(ValueError, match=f"there are two exercises named '{name}'"):
         value(name, 1)
+
+
+def test_inputs_are_drawn_only_beside_readable_cases():
+    with pytest.raises(ValueError, match="the exercise 'n' draws inputs, but has no readable cases"):
+        Exercise("n", abs, draw=lambda r: (r.random(),))

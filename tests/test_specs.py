@@ -105,6 +105,7 @@ def test_a_rate_that_the_vendor_does_not_give_is_an_error():
 
 def test_mfu_is_a_ratio_of_rates():
     assert (specs.mfu(156e12, 312e12), specs.mfu(0, 312e12)) == (0.5, 0)
+    assert specs.mfu(5e15, 1e15) == 5  # shows that a denominator is wrong, and how far
 
 
 @pytest.mark.parametrize("peak", [None, 0, -1.0, math.nan, math.inf, True])

@@ -45,6 +45,10 @@ class Exercise:
     parts: Mapping[str, "Exercise"] = field(default_factory=dict)
     same: Mapping[str, str] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        if self.draw and not self.cases:
+            raise ValueError(f"the exercise {self.name!r} draws inputs, but has no readable cases")
+
     @cached_property
     def inputs(self) -> tuple[tuple[Any, ...], ...]:
         """The arguments of every call: the cases, then those drawn, which are the same each time."""
