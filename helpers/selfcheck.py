@@ -7,6 +7,7 @@ import difflib
 import html
 import math
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from functools import cache, partial
 from numbers import Real
@@ -106,7 +107,10 @@ def _judge(exercise: Exercise, answers: tuple[Any, ...]) -> tuple[str, str]:
         if len(answers) != 1 or not callable(answers[0]):
             found = ", ".join(map(short, answers))
             return "not yet", f"expected a function, got {found}. Pass it without calling it."
-        outcomes = [call(exercise, answers[0], arguments) for arguments in exercise.inputs]
+        first, *others = exercise.inputs
+        outcomes = [call(exercise, answers[0], first)]
+        with redirect_stdout(None):  # what it prints is wanted once, not thirty times
+            outcomes += [call(exercise, answers[0], arguments) for arguments in others]
     else:
         outcomes = [answers if len(answers) > 1 else answers[0]]
     if exercise.cases and all(outcome is None for outcome in outcomes):
@@ -224,16 +228,18 @@ def _compared(guess: Any, value: Any, unit: str, wrong: Mapping[Any, str], becau
         yield f"You predicted {short(guess)}{needed}; it is {short(value)}: {'' if same else 'not '}as predicted."
     else:
         same = _good(asked, right)
-        yield f"You predicted {_quantity(asked, unit)}; it is {_quantity(right, unit)}: {_apart(asked, right)}."
+        yield f"You predicted {_quantity(asked, unit)}; it is {_quantity(right, unit)}: {_apart(asked, right, unit)}."
     for prediction, sentence in () if same else wrong.items():
         theirs = _measure(prediction, unit)
-        if _same(guess, prediction) if None in (asked, theirs) else math.isclose(asked, theirs, rel_tol=0.01):
+        if _same(guess, prediction) if None in (asked, theirs) else math.isclose(asked, theirs, rel_tol=0.05):
             yield sentence
             break
     else:
         thousands = round(math.log(right / asked, 1000)) if asked and right and asked * right > 0 else 0
-        if unit and abs(thousands) in range(1, 6) and 0.5 < right / asked / 1000**thousands < 2:
-            yield f'Or did you mean {_quantity(asked * 1000.0**thousands, unit)}? Write the unit: "40 MB".'
+        near = 1 <= abs(thousands) <= 5 and 0.5 < right / asked / 1000.0**thousands < 2
+        if near and unit and "/" not in unit:
+            meant = _quantity(asked * 1000.0**thousands, unit)
+            yield f'If you mean {meant}, write "{meant}".'
     yield because
 
 
@@ -250,22 +256,29 @@ def _same(found: Any, right: Any) -> bool:
     return difference(found, plain(right), Exercise("compare", plain)) is None
 
 
-def _apart(asked: float, right: float) -> str:
+def _apart(asked: float, right: float, unit: str) -> str:
     if asked == right:
         return "exactly right"
     side = "high" if asked > right else "low"
     if not right or not asked or (asked < 0) != (right < 0):
         return f"too {side}"
+    if not unit and _counted(asked, right):
+        return f"{abs(asked - right):.0f} too {side}"
     factor = max(asked / right, right / asked)
     if factor >= 2:
         return f"too {side} by a factor of {factor:{',.0f' if factor >= 1000 else '.3g'}}"
-    return "as good as right" if _good(asked, right) else f"{abs(asked / right - 1) * 100:.2g} % too {side}"
+    percent = abs(asked / right - 1) * 100
+    return "as good as right" if _good(asked, right) else f"{percent:{'.0f' if percent >= 10 else '.2g'}} % too {side}"
 
 
 def _good(asked: float, right: float) -> bool:
     """Whether a prediction is as good as right: within 0.5 %, but 257 is not 256."""
-    counted = float(asked).is_integer() and float(right).is_integer() and abs(right) < 1000
-    return asked == right or (not counted and math.isclose(asked, right, rel_tol=5e-3))
+    return asked == right or (not _counted(asked, right) and math.isclose(asked, right, rel_tol=5e-3))
+
+
+def _counted(asked: float, right: float) -> bool:
+    """Whether both are whole numbers that somebody counts."""
+    return float(asked).is_integer() and float(right).is_integer() and abs(right) < 1000
 
 
 def _quantity(number: float, unit: str) -> str:

@@ -129,8 +129,8 @@ def amount(text: str, unit: str) -> float | None:
 def _close(found: Real, right: Real, tolerance: float | None) -> bool:
     if found == right:
         return True
-    if tolerance is None and isinstance(right, int):
-        return False
+    if tolerance is None and isinstance(right, int):  # 3.9776e7 and its last bits, but no other whole number
+        return isinstance(found, float) and not found.is_integer() and abs(found - right) < 1e-3
     try:
         return math.isclose(found, right, rel_tol=1e-6 if tolerance is None else tolerance)
     except OverflowError:

@@ -67,7 +67,7 @@ def in_time(judge: Callable[[], tuple[str, str]], seconds: float) -> tuple[str, 
         ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(worker.ident), ctypes.py_object(_OutOfTime))
         done.wait(0.1)
     if not found or isinstance(found[0], _OutOfTime):
-        return "not yet", f"{why}. Does a loop in it never end?"
+        return "not yet", f"{why}. Does a loop in it never end, or is there a shorter way?"
     if isinstance(found[0], BaseException):
         raise RuntimeError(described(found[0])) from found[0]
     return found[0]
