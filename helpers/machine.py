@@ -19,6 +19,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+import psutil
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -52,14 +53,11 @@ def free_memory(where: Device = None) -> int:
     where = torch.device(where or device())
     if where.type == "cuda":
         return torch.cuda.mem_get_info(where)[0]
-    told = re.search(r"MemAvailable:\s*(\d+) kB", _read("/proc/meminfo"))
-    if not told:
-        return 2**30  # nothing to ask: a gibibyte is there nearly everywhere
-    held = int(_read("/proc/self/statm").split()[1]) * os.sysconf("SC_PAGE_SIZE")
     # What JupyterHub and Binder set, and what a container may take; without a limit that says "max".
-    files = "/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"
-    limits = [limit for limit in (os.environ.get("MEM_LIMIT", ""), *map(_read, files)) if limit.strip().isdigit()]
-    return max(0, min([int(told[1]) * 1024, *(int(limit) - held for limit in limits)]))
+    files = map(_read, ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+    limits = [int(text) for text in (os.environ.get("MEM_LIMIT", ""), *files) if text.strip().isdigit()]
+    held = psutil.Process().memory_info().rss
+    return max(0, min([psutil.virtual_memory().available, *(limit - held for limit in limits)]))
 
 
 def caches(where: Device = None) -> dict[str, int]:
@@ -90,9 +88,9 @@ def _read(path: str) -> str:
 
 @dataclass(frozen=True)
 class Peak:
-    """The best matmul rate that was found, by the fastest sample: disturbances only ever add time.
+    """The best matmul rate that was found, of `size` × `size` matrices, by the fastest sample.
 
-    size: of the n × n matrices. tried: each size with its timing, as they ran; the best few run again, longer.
+    Disturbances only ever add time; disturbed: whether no quiet sample supports it.
     """
 
     flop_per_s: float
@@ -100,13 +98,8 @@ class Peak:
     device: str
     size: int
     timing: Timing
-    tried: tuple[tuple[int, Timing], ...]
 
-    disturbed = property(lambda self: self.timing.disturbed, doc="Whether no quiet sample supports it.")
-
-    def __repr__(self) -> str:
-        rate = units.si(self.flop_per_s, "FLOP/s")
-        return f"{rate} in {self.dtype} on {self.device}, {self.size} × {self.size} matmul: {self.timing}"
+    disturbed = property(lambda self: self.timing.disturbed)
 
 
 @dataclass(frozen=True)
@@ -119,33 +112,18 @@ class Bandwidth:
     device: str
     timing: Timing
 
-    disturbed = property(lambda self: self.timing.disturbed, doc="Whether no quiet sample supports it.")
-
-    def __repr__(self) -> str:
-        rate, size = units.si(self.byte_per_s, "B/s"), units.iec(self.nbytes)
-        return f"{rate} in {size} on {self.device}, {self.kernel}: {self.timing}"
+    disturbed = property(lambda self: self.timing.disturbed)
 
 
-@dataclass(frozen=True)
-class Roof(Roofline):
-    """Measured ceilings: what follows from them, a ridge or a critical batch, is disturbed where one of the two is."""
-
-    disturbed: bool = False
-
-
-def roof(peak: Peak, bandwidth: Bandwidth) -> Roof:
+def roof(peak: Peak, bandwidth: Bandwidth) -> Roofline:
     """The measured ceilings as a machine."""
-    return Roof(peak.flop_per_s, bandwidth.byte_per_s, peak.disturbed or bandwidth.disturbed)
+    return Roofline(peak.flop_per_s, bandwidth.byte_per_s)
 
 
 def peak(
-    dtype: str | torch.dtype = torch.float32,
-    where: Device = None,
-    *,
-    seconds: float = 3.0,
-    sizes: tuple[int, ...] = SIZES,
-    threads: int | None = None,
-) -> Peak:
+    dtype: str | torch.dtype = torch.float32, where: Device = None, *,
+    seconds: float = 3.0, sizes: tuple[int, ...] = SIZES, threads: int | None = None,
+) -> Peak:  # fmt: skip
     """The best FLOP/s of a matmul of this dtype on this device, found in about that many seconds.
 
     >>> found = peak(torch.float32, "cpu", seconds=0.1, sizes=(64, 128))
@@ -166,46 +144,44 @@ def peak(
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("high" if label == "tfloat32" else "highest")
     try:
-        tried, finals, late = _search(real, where, seconds, sizes, threads)
-        best = {size: timing.fastest([run for other, run in tried if other == size]) for size in finals}
-        size, found = max(best.items(), key=_rate)
-        if late or any(run.disturbed for run in best.values()):  # then another might have been better
-            found = replace(found, disturbed=True)
-            small = min(size, 512)
-            if threads > 1 and where.type == "cpu":
-                tried.append((small, _matmul_time(small, real, where, seconds / 10, 1)))
-                if _rate(tried[-1]) > _rate((size, found)):
-                    size, found = small, replace(tried[-1][1], disturbed=True)
+        size, found = _best_matmul(real, where, seconds, sizes, threads)
     finally:
         torch.set_float32_matmul_precision(before)
-    return Peak(_rate((size, found)), label, name(where), size, found, tuple(tried))
+    return Peak(2 * size**3 / found.low, label, name(where), size, found)
 
 
-def _search(
+def _best_matmul(
     dtype: torch.dtype, where: torch.device, seconds: float, sizes: tuple[int, ...], threads: int
-) -> tuple[list[tuple[int, Timing]], list[int], bool]:
-    """Each size with its timing; the finals, the three best and a large one, measured again; whether time ran out."""
-    start, tried, late = perf_counter(), [], False
+) -> tuple[int, Timing]:
+    """The best size and its time: each size for a moment, then the three best and a large one for longer."""
+    begin, late, tried = perf_counter(), False, {}
+
+    def rate(size: int) -> float:
+        return size**3 / tried[size].low
+
     for size in sizes:
-        guess = 2 * size**3 / max(map(_rate, tried)) if tried else 0.0  # seconds for one call
+        guess = size**3 / max(map(rate, tried)) if tried else 0.0  # seconds for one call
         memory = 3 * size**2 * max(dtype.itemsize, 4)  # bytes; random numbers are made in float32
-        late = perf_counter() > start + seconds  # others have had the cores, since half of the time should be left
+        late = perf_counter() > begin + seconds  # others have had the cores, since half of the time should be left
         # A size takes a warm-up and a few runs.
         if tried and (late or 8 * guess > seconds / 2 or memory > free_memory(where) / 2):
             break
-        tried.append((size, _matmul_time(size, dtype, where, seconds / 40, threads)))
-    best = [size for size, _ in sorted(tried, key=_rate, reverse=True)[:3]]
-    fast = max(map(_rate, tried))
-    large = max((size for size, _ in tried if 2 * size**3 / fast < seconds / 80), default=best[0])
+        tried[size] = _matmul_time(size, dtype, where, seconds / 40, threads)
+    best = sorted(tried, key=rate, reverse=True)[:3]
+    large = max((size for size in tried if size**3 / rate(best[0]) < seconds / 80), default=best[0])
     finals = list(dict.fromkeys([large, *best]))
     for done, size in enumerate(finals):
-        share = max((start + seconds - perf_counter()) / (len(finals) - done), seconds / 40)
-        tried.append((size, _matmul_time(size, dtype, where, share, threads)))
-    return tried, finals, late
-
-
-def _rate(run: tuple[int, Timing]) -> float:
-    return 2 * run[0] ** 3 / run[1].low
+        share = max((begin + seconds - perf_counter()) / (len(finals) - done), seconds / 40)
+        tried[size] = timing.fastest([tried[size], _matmul_time(size, dtype, where, share, threads)])
+    size = max(finals, key=rate)
+    if not late and not any(tried[one].disturbed for one in finals):
+        return size, tried[size]
+    found, small = tried[size], min(size, 512)  # disturbed: another size, or one thread alone, might have been better
+    if threads > 1 and where.type == "cpu":
+        alone = _matmul_time(small, dtype, where, seconds / 10, 1)
+        if small**3 / alone.low > rate(size):
+            size, found = small, alone
+    return size, replace(found, disturbed=True)
 
 
 def _matmul_time(size: int, dtype: torch.dtype, where: torch.device, seconds: float, threads: int) -> Timing:
@@ -236,24 +212,20 @@ def bandwidth(
     Without `threads`, all that torch has. Raises ValueError for less than 4 KiB, or more than half of what is free.
     """
     where = torch.device(where or device())
-    sizes = [_main_memory(where) if nbytes is None else nbytes]
-    return _bandwidths(sizes, where, seconds, 3, threads or torch.get_num_threads())[0]
+    size = _main_memory(where) if nbytes is None else nbytes
+    return sweep(where, seconds=seconds, sizes=[size], threads=threads or torch.get_num_threads())[0]
 
 
-def sweep(where: Device = None, *, seconds: float = 3.0, rounds: int = 3) -> tuple[Bandwidth, ...]:
+def sweep(
+    where: Device = None, *, seconds: float = 3.0, rounds: int = 3, sizes: Sequence[int] = (), threads: int = 1
+) -> tuple[Bandwidth, ...]:
     """The bandwidth by working set, powers of two: caches show as steps, main memory comes last.
 
     On a CPU it is one core's, which waits for no other: so it holds on a busy machine, and the steps are at the sizes
     that `caches` tells. All sizes are measured in turn, several times over: a disturbance hits a round, not a size.
     """
     where = torch.device(where or device())
-    first, largest = 14 if where.type == "cpu" else 20, _main_memory(where)
-    return _bandwidths([2**p for p in range(first, largest.bit_length())], where, seconds, rounds, 1)
-
-
-def _bandwidths(
-    sizes: Sequence[int], where: torch.device, seconds: float, rounds: int, threads: int
-) -> tuple[Bandwidth, ...]:
+    sizes = sizes or [2**p for p in range(14 if where.type == "cpu" else 20, _main_memory(where).bit_length())]
     most, free = max(sizes), free_memory(where)
     if not 4096 <= most <= free // 2:
         limits = f"from 4 KiB to half of the {units.iec(free)} that are free"
@@ -265,12 +237,11 @@ def _bandwidths(
             for kernel, (moved, call, parts) in kernels.items():
                 run = _timed(call, parts, seconds / rounds / len(sizes) / len(kernels), threads)
                 found[size, kernel, moved].append(run)
-    best: dict[int, Bandwidth] = {}
+    best = {size: [] for size in sizes}
     for (size, kernel, moved), its in found.items():
         run = timing.fastest(its)
-        if size not in best or moved / run.low > best[size].byte_per_s:
-            best[size] = Bandwidth(moved / run.low, size, kernel, name(where), run)
-    return tuple(best.values())
+        best[size].append(Bandwidth(moved / run.low, size, kernel, name(where), run))
+    return tuple(max(kernels, key=lambda one: one.byte_per_s) for kernels in best.values())
 
 
 def _timed(call: Callable[..., object], inputs: Sequence[tuple[Tensor, ...]], seconds: float, threads: int) -> Timing:
@@ -397,7 +368,7 @@ def _inputs(op: Op, numbers: Tensor) -> list[tuple[Tensor, ...]]:
 # --- recorded runs, and what others have published -----------------------------------------------------------------
 
 METHOD = 2  # raise it whenever what is measured, or how, changes
-RECORDED = Path(__file__).with_name("recorded")
+RECORDED = Path(__file__).with_name("recorded")  # real runs, one file a machine; and what others have published
 _DTYPES = {
     "cpu": ("float64", "float32", "bfloat16", "float16"),
     "cuda": ("float64", "float32", "tfloat32", "bfloat16", "float16", "float8_e4m3fn"),
@@ -424,14 +395,6 @@ class Record:
     sweep: Sequence[Mapping[str, Any]]
     ops: Sequence[Mapping[str, Any]]
 
-    def roof(self, dtype: str) -> Roof:
-        """The measured ceilings as a machine. Raises ValueError for a dtype that was not measured."""
-        rows = {row["dtype"]: row for row in self.peaks}
-        if dtype not in rows:
-            raise ValueError(f"{self.device} was not measured in {dtype}, only in {', '.join(rows)}")
-        disturbed = rows[dtype]["disturbed"] or self.memory["disturbed"]
-        return Roof(rows[dtype]["flop_per_s"], self.memory["byte_per_s"], disturbed)
-
     def save(self, path: str | Path) -> None:
         """Write it as JSON, a row of numbers per line."""
         text = json.dumps(asdict(self), indent=1)
@@ -452,18 +415,13 @@ def record(where: Device = None, *, seconds: float = 40.0) -> Record:
     times = runs(work, where, seconds=seconds / 5, rounds=6)
     software = {"system": platform.system(), "python": platform.python_version(), "torch": torch.__version__}
     return Record(
-        method=METHOD,
-        device=name(where),
-        kind=where.type,
-        threads=torch.get_num_threads(),
-        date=datetime.datetime.now(datetime.UTC).date().isoformat(),
-        software=software | ({"cuda": torch.version.cuda} if where.type == "cuda" else {}),
-        caches=caches(where),
+        METHOD, name(where), where.type, torch.get_num_threads(), f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}",
+        software | ({"cuda": torch.version.cuda} if where.type == "cuda" else {}), caches(where),
         peaks=[_row(one, one.timing, "dtype", "flop_per_s", "size") for one in peaks],
         memory=_row(memory, memory.timing, "nbytes", "byte_per_s", "kernel"),
         sweep=[_row(one, one.timing, "nbytes", "byte_per_s", "kernel") for one in steps],
         ops=[_row(op, run, "name", "shapes", "dtype", "flops", "bytes") for op, run in zip(work, times, strict=True)],
-    )
+    )  # fmt: skip
 
 
 def _row(found: object, run: Timing, *names: str) -> dict[str, Any]:
@@ -480,15 +438,6 @@ def load(path: str | Path) -> Record:
     if found.method != METHOD:
         raise ValueError(f"{Path(path).name} was measured by method {found.method}, and this course has {METHOD}")
     return found
-
-
-def recorded() -> tuple[Record, ...]:
-    """The machines whose runs come with the course, each run on the device that it names.
-
-    >>> all(record.memory["byte_per_s"] > 0 and record.date for record in recorded())
-    True
-    """
-    return tuple(load(path) for path in sorted(RECORDED.glob("*.json")))
 
 
 @dataclass(frozen=True)
@@ -519,12 +468,10 @@ def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m helpers.machine", description="Measure this machine.")
     parser.add_argument("--out", metavar="FILE", type=Path, required=True, help="the JSON file to write")
-    parser.add_argument("--seconds", type=float, default=40.0, help="about how long to measure; default: 40")
-    parser.add_argument("--device", choices=sorted(_DTYPES), help="default: cuda where there is one")
     chosen = parser.parse_args()
     if not chosen.out.parent.is_dir():
         parser.error(f"there is no folder {chosen.out.parent}")
-    found = record(chosen.device, seconds=chosen.seconds)
+    found = record()
     found.save(chosen.out)
     rows = [*found.peaks, found.memory, *found.sweep, *found.ops]
     best = ", ".join(f"{row['dtype']} {units.si(row['flop_per_s'], 'FLOP/s')}" for row in found.peaks)
