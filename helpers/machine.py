@@ -12,9 +12,9 @@ import platform
 import re
 import tomllib
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -375,36 +375,12 @@ _DTYPES = {
 }
 
 
-@dataclass(frozen=True)
-class Record:
-    """One run on one device; rates in FLOP/s and byte/s, by the fastest sample; each row says if it was disturbed.
+def record(where: Device = None, *, seconds: float = 40.0) -> dict[str, Any]:
+    """Everything that the course measures on a device, in about that many seconds, as it is written to a file.
 
-    caches: bytes. peaks: a row per dtype. memory: main memory, by all threads. sweep: a row per working set, on a CPU
-    by one core. ops: a row per op, its seconds the median.
-    """
-
-    method: int
-    device: str
-    kind: str
-    threads: int
-    date: str
-    software: Mapping[str, str]
-    caches: Mapping[str, int]
-    peaks: Sequence[Mapping[str, Any]]
-    memory: Mapping[str, Any]
-    sweep: Sequence[Mapping[str, Any]]
-    ops: Sequence[Mapping[str, Any]]
-
-    def save(self, path: str | Path) -> None:
-        """Write it as JSON, a row of numbers per line."""
-        text = json.dumps(asdict(self), indent=1)
-        Path(path).write_text(re.sub(r"\n(?:   +|  (?=[]}]))", " ", text) + "\n", encoding="utf-8")
-
-
-def record(where: Device = None, *, seconds: float = 40.0) -> Record:
-    """Everything that the course measures on a device, in about that many seconds: peaks, bandwidths, and its ops.
-
-    The ops run in float32, and on a GPU in bfloat16 as well. A dtype that the device cannot multiply has no row.
+    Rates in FLOP/s and byte/s are the fastest samples', seconds the median; each row says if it was disturbed.
+    caches: bytes. peaks: a row per dtype that the device can multiply. memory: main memory, by all threads. sweep: a
+    row per working set, on a CPU by one core. ops: a row per op, in float32, and on a GPU in bfloat16 as well.
     """
     where, peaks = torch.device(where or device()), []
     for dtype in _DTYPES[where.type]:
@@ -414,14 +390,17 @@ def record(where: Device = None, *, seconds: float = 40.0) -> Record:
     work = ops() if where.type == "cpu" else (*ops("float32", 8192), *ops("bfloat16", 8192))
     times = runs(work, where, seconds=seconds / 5, rounds=6)
     software = {"system": platform.system(), "python": platform.python_version(), "torch": torch.__version__}
-    return Record(
-        METHOD, name(where), where.type, torch.get_num_threads(), f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}",
-        software | ({"cuda": torch.version.cuda} if where.type == "cuda" else {}), caches(where),
-        peaks=[_row(one, one.timing, "dtype", "flop_per_s", "size") for one in peaks],
-        memory=_row(memory, memory.timing, "nbytes", "byte_per_s", "kernel"),
-        sweep=[_row(one, one.timing, "nbytes", "byte_per_s", "kernel") for one in steps],
-        ops=[_row(op, run, "name", "shapes", "dtype", "flops", "bytes") for op, run in zip(work, times, strict=True)],
-    )  # fmt: skip
+    return {
+        "method": METHOD,
+        **{"device": name(where), "kind": where.type, "threads": torch.get_num_threads()},
+        "date": f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}",
+        "software": software | ({"cuda": torch.version.cuda} if where.type == "cuda" else {}),
+        "caches": caches(where),
+        "peaks": [_row(one, one.timing, "dtype", "flop_per_s", "size") for one in peaks],
+        "memory": _row(memory, memory.timing, "nbytes", "byte_per_s", "kernel"),
+        "sweep": [_row(one, one.timing, "nbytes", "byte_per_s", "kernel") for one in steps],
+        "ops": [_row(*pair, "name", "shapes", "dtype", "flops", "bytes") for pair in zip(work, times, strict=True)],
+    }
 
 
 def _row(found: object, run: Timing, *names: str) -> dict[str, Any]:
@@ -429,14 +408,15 @@ def _row(found: object, run: Timing, *names: str) -> dict[str, Any]:
     return {name: getattr(found, name) for name in names} | measured | {"disturbed": run.disturbed}
 
 
-def load(path: str | Path) -> Record:
-    """The record in a file. Raises ValueError for a file that holds no record, or one of another method."""
+def load(path: str | Path) -> dict[str, Any]:
+    """The record in a file. Raises ValueError for a file that holds none, or one of another method."""
     try:
-        found = Record(**json.loads(Path(path).read_text(encoding="utf-8")))
-    except (TypeError, ValueError) as error:
+        found = json.loads(Path(path).read_text(encoding="utf-8"))
+        method = found["method"]
+    except (LookupError, TypeError, ValueError) as error:
         raise ValueError(f"{Path(path).name} is no record of a machine: {error}") from error
-    if found.method != METHOD:
-        raise ValueError(f"{Path(path).name} was measured by method {found.method}, and this course has {METHOD}")
+    if method != METHOD:
+        raise ValueError(f"{Path(path).name} was measured by method {method}, and this course has {METHOD}")
     return found
 
 
@@ -472,10 +452,11 @@ def main() -> None:
     if not chosen.out.parent.is_dir():
         parser.error(f"there is no folder {chosen.out.parent}")
     found = record()
-    found.save(chosen.out)
-    rows = [*found.peaks, found.memory, *found.sweep, *found.ops]
-    best = ", ".join(f"{row['dtype']} {units.si(row['flop_per_s'], 'FLOP/s')}" for row in found.peaks)
-    print(f"{found.device}: {best}; {units.si(found.memory['byte_per_s'], 'B/s')}; {len(found.ops)} ops.")
+    text = re.sub(r"\n(?:   +|  (?=[]}]))", " ", json.dumps(found, indent=1))  # a row of numbers per line
+    chosen.out.write_text(text + "\n", encoding="utf-8")
+    rows = [*found["peaks"], found["memory"], *found["sweep"], *found["ops"]]
+    best = ", ".join(f"{row['dtype']} {units.si(row['flop_per_s'], 'FLOP/s')}" for row in found["peaks"])
+    print(f"{found['device']}: {best}; {units.si(found['memory']['byte_per_s'], 'B/s')}; {len(found['ops'])} ops.")
     print(f"Disturbed: {sum(row['disturbed'] for row in rows)} of {len(rows)}. Wrote {chosen.out.name}.")
 
 

@@ -1,6 +1,6 @@
 """What the machine's ceilings and ops run, report and refuse, with times that the test invents; recorded runs."""
 
-import dataclasses
+import json
 import re
 import types
 
@@ -354,30 +354,23 @@ def tiny(stopwatch, monkeypatch):
     return machine.record("cpu", seconds=1.0)
 
 
-def test_a_record_survives_the_file(tiny, tmp_path):
-    tiny.save(tmp_path / "r.json")
-    again = machine.load(tmp_path / "r.json")
-    assert again == dataclasses.replace(tiny, ops=[row | {"shapes": [*map(list, row["shapes"])]} for row in tiny.ops])
-    assert len((tmp_path / "r.json").read_text().splitlines()) < 100  # a row of numbers per line
-
-
 def test_a_record_says_what_was_measured(tiny):
-    assert {row["dtype"] for row in tiny.peaks} == {"float64", "float32", "bfloat16", "float16"}
-    assert [row["flops"] for row in tiny.ops] == [op.flops for op in machine.ops()]
-    assert tiny.memory["nbytes"] == tiny.sweep[-1]["nbytes"] and tiny.device == machine.name("cpu")
-    assert re.fullmatch(r"20\d\d-\d\d-\d\d", tiny.date)
+    assert {row["dtype"] for row in tiny["peaks"]} == {"float64", "float32", "bfloat16", "float16"}
+    assert [row["flops"] for row in tiny["ops"]] == [op.flops for op in machine.ops()]
+    assert tiny["memory"]["nbytes"] == tiny["sweep"][-1]["nbytes"] and tiny["device"] == machine.name("cpu")
+    assert re.fullmatch(r"20\d\d-\d\d-\d\d", tiny["date"])
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"method": 1}', "no json"])
-def test_other_files_are_no_records(text, tmp_path):
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        *((text, "r.json is no record of a machine: ") for text in ("", "[]", "{}", "1", "no json")),
+        ('{"method": 1}', "r.json was measured by method 1, and this course has 2"),
+    ],
+)
+def test_other_files_are_no_records(text, words, tmp_path):
     (tmp_path / "r.json").write_text(text)
-    with pytest.raises(ValueError, match=r"^r\.json is no record of a machine: "):
-        machine.load(tmp_path / "r.json")
-
-
-def test_another_method_is_not_understood(tiny, tmp_path):
-    dataclasses.replace(tiny, method=1).save(tmp_path / "r.json")
-    with pytest.raises(ValueError, match=r"^r\.json was measured by method 1, and this course has 2$"):
+    with pytest.raises(ValueError, match=f"^{words}"):
         machine.load(tmp_path / "r.json")
 
 
@@ -385,7 +378,8 @@ def test_the_command_writes_a_record(tiny, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(machine, "record", lambda: tiny)
     monkeypatch.setattr("sys.argv", ["machine", "--out", str(tmp_path / "mine.json")])
     machine.main()
-    assert machine.load(tmp_path / "mine.json").device == tiny.device
+    assert machine.load(tmp_path / "mine.json") == json.loads(json.dumps(tiny))
+    assert len((tmp_path / "mine.json").read_text().splitlines()) < 100  # a row of numbers per line
     words = r"float32 \d+.*FLOP/s.*14 ops\.\nDisturbed: 0 of \d+\. Wrote mine\.json\."
     assert re.search(words, capsys.readouterr().out)
     monkeypatch.setattr("sys.argv", ["machine", "--out", "nowhere/at/all.json"])
@@ -394,21 +388,19 @@ def test_the_command_writes_a_record(tiny, tmp_path, monkeypatch, capsys):
     assert "there is no folder nowhere/at" in capsys.readouterr().err
 
 
-RECORDED = [machine.load(path) for path in sorted(machine.RECORDED.glob("*.json"))]
+RECORDED = sorted(machine.RECORDED.glob("*.json"))
 
 
-@pytest.mark.parametrize("record", RECORDED, ids=lambda record: record.device)
-def test_recorded_runs_are_complete_and_name_no_place(record, tmp_path):
-    record.save(tmp_path / "r.json")
-    assert not re.search(r"/(?:home|root|tmp|usr|work|Users)\b|\.local\b|hostname", (tmp_path / "r.json").read_text())
-    assert {"torch", "python", "system"} <= set(record.software) and "bfloat16" in {
-        row["dtype"] for row in record.peaks
-    }
-    sizes = [row["nbytes"] for row in record.sweep]
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
+def test_recorded_runs_are_complete_and_name_no_place(path):
+    record = machine.load(path)
+    assert not re.search(r"/(?:home|root|tmp|usr|work|Users)\b|\.local\b|hostname", path.read_text())
+    assert {"torch", "python", "system"} <= set(record["software"])
+    sizes = [row["nbytes"] for row in record["sweep"]]
     assert sizes == sorted(sizes) and len(sizes) >= 10
-    costs = {(op.name, op.dtype): (op.flops, op.bytes) for op in machine.ops(rows=record.ops[0]["shapes"][0][0])}
-    assert costs.items() <= {((row["name"], row["dtype"]), (row["flops"], row["bytes"])) for row in record.ops}
-    for row in (*record.peaks, record.memory, *record.sweep, *record.ops):
+    costs = {(op.name, op.dtype, op.flops, op.bytes) for op in machine.ops(rows=record["ops"][0]["shapes"][0][0])}
+    assert costs <= {(row["name"], row["dtype"], row["flops"], row["bytes"]) for row in record["ops"]}
+    for row in (*record["peaks"], record["memory"], *record["sweep"], *record["ops"]):
         assert 0 < row["fastest"] <= row["seconds"] and row["disturbed"] in (True, False)
 
 
@@ -417,7 +409,7 @@ def test_published_ceilings_are_below_their_data_sheets_and_cite_a_source():
     assert len(rows) == len({(row.device, row.dtype) for row in rows}) > 10
     assert all(1e14 < row.measured < row.datasheet < 1e16 and "https://" in row.source for row in rows)
     assert {row.dtype for row in rows} == {"bfloat16", "float8_e4m3fn"}
-    measured = {record.device for record in RECORDED}
+    measured = {machine.load(path)["device"] for path in RECORDED}
     assert measured and not measured & {row.device for row in rows}
 
 
