@@ -111,19 +111,16 @@ ELEMENTARY = _names("""
 """)
 REDUCTIONS = _names("sum prod amax amin max min argmax argmin aminmax all any xor_sum")
 SCANS = _names("cumsum cumprod cummax cummin")
+_SPREAD = _names("""
+    adaptive_max_pool fractional_max_pool reflection_pad replication_pad upsample_nearest _upsample_nearest_exact
+""")
 # One operation per element of that argument: values that are combined with what is already in their place.
 ACCUMULATES = {
     **dict.fromkeys(("index_add", "index_reduce", "put"), "source"),
     **dict.fromkeys(("scatter_add", "scatter_reduce"), "src"),
     **dict.fromkeys(("index_put", "_index_put_impl", "_unsafe_index_put"), "values"),
     **{"scatter": "index", **{f"max_pool{d}d_with_indices_backward": "grad_output" for d in (2, 3)}},
-    **{f"{kind}_max_pool{d}d_backward": "grad_output" for kind in ("adaptive", "fractional") for d in (2, 3)},
-    **{f"{kind}_pad{d}d_backward": "grad_output" for kind in ("reflection", "replication") for d in (1, 2, 3)},
-    **{
-        f"{kind}{d}d_backward": "grad_output"
-        for kind in ("upsample_nearest", "_upsample_nearest_exact")
-        for d in (1, 2, 3)
-    },
+    **{f"{kind}{d}d_backward": "grad_output" for kind in _SPREAD for d in (1, 2, 3)},
 }
 # The argument that holds the left matrix; k is the length of its rows.
 MATMULS = {
@@ -156,13 +153,8 @@ OVERWRITES = _names("""
 # Read no more than they return.
 GATHERS = _names("gather index _unsafe_index index_select take embedding")
 # In place, reach no more of `self` than that argument has elements.
-SCATTERS = {
-    "index_copy": "source",
-    "index_add": "source",
-    "scatter": "src",
-    "scatter_add": "src",
-    "index_put": "values",
-}
+SCATTERS = dict.fromkeys(("index_copy", "index_add"), "source") | dict.fromkeys(("scatter", "scatter_add"), "src")
+SCATTERS |= {"index_put": "values"}
 
 # ---- What PyTorch does not take apart as it is meant, in plain torch. Called with the op's arguments by name.
 

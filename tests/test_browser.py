@@ -9,10 +9,11 @@ import re
 
 import pytest
 
-from helpers import budget, explore, formats, specs, storage, units
+from helpers import explore, formats, specs, storage, units
 from helpers.explore.views import OPS
 from helpers.export import documents
 from helpers.export.cells import slide_type
+from helpers.model import MODELS
 from helpers.units import si
 from tests.tools import browser
 from tests.tools.contrast import contrast
@@ -333,7 +334,7 @@ def of_budget(view):
     return {name: si(size, "B") for name, size in step.memory.items()} | {
         "peak": si(step.peak, "B"), "capacity": si(memory, "B"), "seconds": units.duration(max(compute, move)),
         "room": f"fits, {si(room, 'B')} left" if room >= 0 else f"does not fit, {si(-room, 'B')} too much",
-        "bound": f"{step.bound(roof)}-bound", "made": si(made, "token" if made == 1 else "tokens"),
+        "bound": f"{roof.bound(step)}-bound", "made": si(made, "token" if made == 1 else "tokens"),
         "rate": si(made / max(compute, move), "tokens/s"), "share": si(100 * compute / max(compute, move), "%"),
     }  # fmt: skip
 
@@ -372,7 +373,7 @@ def some_budget(rng, view):
     known = [name for name in ("bfloat16", "float32") if name in {**spec.matrix, **spec.vector}] + ["mixed bfloat16"]
     if task == "decoding" and "float8_e4m3fn" in spec.matrix:
         known.append("float8_e4m3fn")
-    view.change(machine=spec.name, task=task, precision=rng.choice(known), model=rng.choice(list(budget.MODELS)))
+    view.change(machine=spec.name, task=task, precision=rng.choice(known), model=rng.choice(list(MODELS)))
     view.change(devices=2 ** rng.randint(0, 14), batch=2 ** rng.randint(0, 14), tokens=2 ** rng.randint(7, 17))
     view.recompute = rng.random() < 0.5
 
@@ -486,7 +487,7 @@ def drag(page, part, right, down=0):
 
 
 def test_strides_by_mouse_and_by_key(page):
-    opened = page(fragment("strides", explore.strides((3,), (2,), 1, (3,)).state))
+    opened = page(fragment("strides", explore.strides(shape=[3], stride=[2], offset=1, wanted=[3]).state))
     view, press, law = opened.locator(VIEWS), opened.keyboard.press, None
     cells, law = view.locator("svg[aria-label='the storage'] .cell"), shown(view, "law")
     side = cells.nth(1).bounding_box()["x"] - cells.nth(0).bounding_box()["x"]

@@ -65,7 +65,7 @@ def test_no_such_number(arguments, error, words):
 
 
 def test_strides_are_those_of_a_tensor():
-    view = explore.strides((3, 2), (2, 6), 1, (6,))
+    view = explore.strides(shape=[3, 2], stride=[2, 6], offset=1, wanted=[6])
     assert view.tensor.tolist() == [[1, 7], [3, 9], [5, 11]]
     view.change(shape=[2, 3], stride=[6, 2])
     assert view.tensor.tolist() == [[1, 3, 5], [7, 9, 11]]
@@ -74,20 +74,21 @@ def test_strides_are_those_of_a_tensor():
 @pytest.mark.parametrize(
     ("arguments", "error", "words"),
     [
-        (((4, 6), (6, 1), 7), RuntimeError, "out of bounds for storage of size 192"),
-        (((4,), (6, 1)), RuntimeError, "mismatch in length of strides and shape"),
-        (((1, 97), (0, 0)), ValueError, "at most 3 dimensions and 96 elements"),
-        (((2,), (-1,)), TraitError, "should not be less than 0"),
+        ({"offset": 7}, RuntimeError, "out of bounds for storage of size 192"),
+        ({"shape": [4]}, RuntimeError, "mismatch in length of strides and shape"),
+        ({"shape": [1, 97], "stride": [0, 0]}, ValueError, "at most 3 dimensions and 96 elements"),
+        ({"stride": [6, -1]}, TraitError, "should not be less than 0"),
+        ({"strides": [6, 1]}, TypeError, "this view has no strides, only offset, shape, stride, wanted"),
     ],
 )
 def test_no_such_tensor(arguments, error, words):
     with pytest.raises(error, match=words):
-        explore.strides(*arguments)
+        explore.strides(**arguments)
 
 
 @pytest.mark.parametrize(("shape", "stride"), [((), ()), ((0,), (1,)), ((2, 0), (30, 1))])
 def test_a_tensor_without_dimensions_or_elements(shape, stride):
-    assert explore.strides(shape, stride, 5).tensor.shape == shape
+    assert explore.strides(shape=shape, stride=stride, offset=5).tensor.shape == shape
 
 
 @pytest.mark.parametrize(
@@ -109,7 +110,7 @@ def test_an_op_under_the_roof_costs_what_is_counted(op, function, sizes, dtype):
 
 
 def test_the_roof_is_the_machines_until_it_is_moved():
-    view = explore.roofline("NVIDIA L4", "int8")
+    view = explore.roofline(machine="NVIDIA L4", dtype="int8")
     assert (view.roof.peak, view.roof.bandwidth) == (242.5e12, 300e9)
     view.peak = 1e14
     assert (view.roof.peak, view.roof.bandwidth) == (1e14, 300e9)

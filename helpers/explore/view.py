@@ -38,6 +38,8 @@ class View(anywidget.AnyWidget):
         super().__init_subclass__(**kwargs)
 
     def __init__(self, **values: Any) -> None:
+        if unknown := set(values).difference(self.trait_names(state=True)):
+            raise TypeError(f"this view has no {min(unknown)}, only {', '.join(self.trait_names(state=True))}")
         super().__init__(**values)
         picture = self._drawing()
         first = draw.Drawing(picture.figure, f"Interactive view. {picture.kind}", picture.finding)

@@ -1,6 +1,5 @@
 """The four views: their state, and the picture of the first one."""
 
-from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -13,6 +12,7 @@ from helpers.formats import FloatFormat
 from helpers.model import MODELS, Config
 from helpers.roofline import Roofline
 
+_FIRST = "NVIDIA H100 SXM5"
 _MACHINES = {
     spec.name: {"rates": {**spec.vector, **spec.matrix}, "bandwidth": spec.bandwidth, "memory": spec.memory}
     for spec in specs.table()
@@ -55,18 +55,9 @@ class Strides(View, module="strides.js"):
     Raises RuntimeError, as PyTorch does, for a tensor that does not fit on the 24 int64 cells of the storage.
     """
 
-    shape, stride, wanted = (List(Int(min=low)).tag(**STATE) for low in (0, 0, -1))
-    offset = Int(min=0).tag(**STATE)
+    shape, stride = (List(Int(min=0), first).tag(**STATE) for first in ([4, 6], [6, 1]))
+    offset, wanted = Int(0, min=0).tag(**STATE), List(Int(min=-1), [24]).tag(**STATE)
     cells, most = (Int(number).tag(**CONSTANT) for number in (24, 96))
-
-    def __init__(
-        self,
-        shape: Sequence[int] = (4, 6),
-        stride: Sequence[int] = (6, 1),
-        offset: int = 0,
-        view: Sequence[int] = (24,),
-    ) -> None:
-        super().__init__(shape=list(shape), stride=list(stride), offset=offset, wanted=list(view))
 
     @property
     def tensor(self) -> torch.Tensor:
@@ -99,18 +90,13 @@ class Roof(View, module="roofline.js"):
     or dtype, ValueError where the machine has no rate for the dtype.
     """
 
-    machine, dtype, op = (Enum(list(known)).tag(**STATE) for known in (_MACHINES, ITEMSIZES, OPS))
+    machine, dtype = Enum(list(_MACHINES), _FIRST).tag(**STATE), Enum(list(ITEMSIZES), "bfloat16").tag(**STATE)
+    op = Enum(list(OPS), "linear layer").tag(**STATE)
     peak = Float(None, min=1e10, max=2e16, allow_none=True).tag(**STATE)
     bandwidth = Float(None, min=1e9, max=3.2e13, allow_none=True).tag(**STATE)
     batch, width = Int(64, min=1, max=2**16).tag(**STATE), Int(4096, min=1, max=2**14).tag(**STATE)
     machines, itemsizes = (Dict(default_value=known).tag(**CONSTANT) for known in (_MACHINES, ITEMSIZES))
     cached = Int(_CACHED).tag(**CONSTANT)
-
-    def __init__(
-        self, machine: str = "NVIDIA H100 SXM5", dtype: str = "bfloat16",
-        peak: float | None = None, bandwidth: float | None = None,
-    ) -> None:  # fmt: skip
-        super().__init__(machine=machine, dtype=dtype, peak=peak, bandwidth=bandwidth, op="linear layer")
 
     @property
     def roof(self) -> Roofline:
@@ -168,7 +154,7 @@ class Plan(View, module="budget.js"):
     models = Dict(default_value={name: _facts(config) for name, config in MODELS.items()}).tag(**CONSTANT)
     machines, precisions = (Dict(default_value=known).tag(**CONSTANT) for known in (_MACHINES, _PRECISIONS))
 
-    def __init__(self, model: str = "Llama 3 8B", machine: str = "NVIDIA H100 SXM5", task: str = "training") -> None:
+    def __init__(self, model: str = "Llama 3 8B", machine: str = _FIRST, task: str = "training") -> None:
         super().__init__(model=model, machine=machine, task=task, precision="mixed bfloat16")
 
     @property
