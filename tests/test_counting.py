@@ -70,15 +70,15 @@ def test_a_linear_layer_is_a_product_and_a_bias_in_either_spelling(b: int, d: in
     assert flops(F.linear, x, w, bias) == flops(lambda: x @ w.T + bias) == 2 * b * d * k + b * k
 
 
-@pytest.mark.parametrize(("alpha", "beta", "more"), [(1, 1, 1), (2, 1, 2), (1, 0, 0), (1, 3, 2), (2, 0, 1), (2, 3, 3)])
-def test_adding_to_a_product_costs_one_per_output_and_a_factor_one_more(alpha: int, beta: int, more: int) -> None:
-    a, b, stack = randn(4, 5), randn(5, 6), randn(3, 4, 5)
-    scaled = {"alpha": alpha, "beta": beta}
-    assert flops(torch.addmm, randn(4, 6), a, b, **scaled) == 24 * (10 + more)
-    assert flops(torch.addmm, randn(4, 6), a, b, exact=True, **scaled) == 24 * (9 + more)
-    assert flops(torch.addmv, randn(4), a, randn(5), **scaled) == 4 * (10 + more)
-    assert flops(torch.baddbmm, randn(3, 4, 6), stack, randn(3, 5, 6), **scaled) == 72 * (10 + more)
-    assert flops(torch.addbmm, randn(4, 6), stack, randn(3, 5, 6), **scaled) == 24 * (3 * 10 + more)
+def test_adding_to_a_product_costs_one_per_output_and_a_factor_one_more() -> None:
+    for alpha, beta, more in [(1, 1, 1), (2, 1, 2), (1, 0, 0), (1, 3, 2), (2, 0, 1), (2, 3, 3)]:
+        a, b, stack = randn(4, 5), randn(5, 6), randn(3, 4, 5)
+        scaled = {"alpha": alpha, "beta": beta}
+        assert flops(torch.addmm, randn(4, 6), a, b, **scaled) == 24 * (10 + more)
+        assert flops(torch.addmm, randn(4, 6), a, b, exact=True, **scaled) == 24 * (9 + more)
+        assert flops(torch.addmv, randn(4), a, randn(5), **scaled) == 4 * (10 + more)
+        assert flops(torch.baddbmm, randn(3, 4, 6), stack, randn(3, 5, 6), **scaled) == 72 * (10 + more)
+        assert flops(torch.addbmm, randn(4, 6), stack, randn(3, 5, 6), **scaled) == 24 * (3 * 10 + more)
 
 
 def test_the_backward_costs_twice_the_forward_but_not_for_the_first_layer() -> None:
@@ -115,29 +115,24 @@ def test_convolution(groups: int, transposed: bool) -> None:
 # ---- Elementwise, reductions, moves
 
 
-@pytest.mark.parametrize(
-    ("fn", "each"),
-    [
+def test_elementwise() -> None:
+    for fn, each in [
         (torch.exp, 1), (torch.tanh, 1), (torch.sqrt, 1), (torch.erf, 1), (F.relu, 1), (lambda x: x > 0, 1),
         (torch.special.i0e, 1), (lambda x: torch.logical_and(x, x), 1), (lambda x: x.bool() | True, 1),
         (lambda x: 2 * x + 1, 2), (lambda x: x.add_(1), 1), (lambda x: torch.add(x, x, alpha=2), 2),
         (lambda x: x.clamp(-1, 1), 2), (lambda x: x.clamp(min=0), 1), (torch.sigmoid, 4), (F.silu, 5),
         (lambda x: torch.addcmul(x, x, x, value=0.5), 3), (F.leaky_relu, 2), (lambda x: x.equal(x + 0), 2),
         (F.gelu, 5), (functools.partial(F.gelu, approximate="tanh"), 9), (lambda x: x.to(torch.int32) // 2, 1),
-    ],
-)  # fmt: skip
-def test_elementwise(fn, each: int) -> None:
-    x = randn(3, 7)
-    assert flops(fn, x) // x.numel() == each
+    ]:  # fmt: skip
+        x = randn(3, 7)
+        assert flops(fn, x) // x.numel() == each
 
 
-@pytest.mark.parametrize(
-    ("name", "each", "more"), [("addcmul", 3, 2), ("xlogy", 4, 1), ("frac", 2, 0), ("sigmoid", 4, 0)]
-)
-def test_it_costs_the_same_in_place_and_into_a_tensor(name: str, each: int, more: int) -> None:
-    x, rest, op = torch.rand(3, 7), [torch.rand(3, 7) for _ in range(more)], getattr(torch.ops.aten, name)
-    assert flops(op, x, *rest) == flops(op, x, *rest, out=torch.empty(3, 7)) == each * 21
-    assert flops(getattr(torch.ops.aten, f"{name}_"), x, *rest) == each * 21
+def test_it_costs_the_same_in_place_and_into_a_tensor() -> None:
+    for name, each, more in [("addcmul", 3, 2), ("xlogy", 4, 1), ("frac", 2, 0), ("sigmoid", 4, 0)]:
+        x, rest, op = torch.rand(3, 7), [torch.rand(3, 7) for _ in range(more)], getattr(torch.ops.aten, name)
+        assert flops(op, x, *rest) == flops(op, x, *rest, out=torch.empty(3, 7)) == each * 21
+        assert flops(getattr(torch.ops.aten, f"{name}_"), x, *rest) == each * 21
 
 
 def test_a_reduction_costs_one_less_than_the_numbers_that_become_one() -> None:
@@ -159,20 +154,17 @@ def test_scans_cost_one_less_than_the_numbers_of_each_row() -> None:
         assert flops(scan, torch.tensor(1.0), 0) == 0
 
 
-@pytest.mark.parametrize(
-    "fn",
-    [
+def test_moving_is_free_and_known_to_be() -> None:
+    for fn in [
         lambda x: x.clone(), lambda x: x.to(torch.float64), lambda x: x.t().contiguous(), lambda x: torch.cat([x, x]),
         lambda x: x[x.new_zeros(2, dtype=torch.long)], lambda x: torch.where(x.bool(), x, 0), lambda x: x.tril(),
         lambda x: x.masked_fill(x.bool(), 0), lambda x: F.pad(x, (1, 1)), torch.rand_like, lambda x: x.normal_(),
         lambda x: F.embedding(torch.tensor([1, 0]), x), lambda x: x.zero_(), lambda x: x.flip(0),
         lambda x: torch._foreach_zero_([x]), lambda x: torch.view_as_complex(x.view(4, 2, 2)).clone(),
-    ],
-)  # fmt: skip
-def test_moving_is_free_and_known_to_be(fn) -> None:
-    cost = count(fn, randn(4, 4))
-    assert (cost.flops, cost.uncounted) == (0, {})
-    assert cost.bytes_eager > 0
+    ]:  # fmt: skip
+        cost = count(fn, randn(4, 4))
+        assert (cost.flops, cost.uncounted) == (0, {})
+        assert cost.bytes_eager > 0
 
 
 def test_pooling() -> None:
@@ -205,13 +197,11 @@ def test_scatters_add_what_they_bring() -> None:
     assert flops(torch.zeros(4).put_, index, source, accumulate=True) == 3
 
 
-@pytest.mark.parametrize(
-    "fn", [torch.mul, torch.matmul, lambda a, b: a.sum(), lambda a, b: torch.fft.fft(a), torch.equal]
-)
-def test_arithmetic_with_complex_numbers_is_named(fn) -> None:
-    cost = count(fn, torch.ones(4, 4, dtype=torch.complex64), torch.ones(4, 4, dtype=torch.complex64))
-    assert cost.flops == 0
-    assert sum(cost.uncounted.values()) == 1
+def test_arithmetic_with_complex_numbers_is_named() -> None:
+    for fn in [torch.mul, torch.matmul, lambda a, b: a.sum(), lambda a, b: torch.fft.fft(a), torch.equal]:
+        cost = count(fn, torch.ones(4, 4, dtype=torch.complex64), torch.ones(4, 4, dtype=torch.complex64))
+        assert cost.flops == 0
+        assert sum(cost.uncounted.values()) == 1
 
 
 def test_a_composite_of_which_a_part_has_no_rule_is_named() -> None:
@@ -269,16 +259,16 @@ def test_fused_attention_counts_its_products_and_its_softmax(causal: bool, group
     assert 5 * product + 4 * scores < backward < 5 * product + 8 * scores
 
 
-@pytest.mark.parametrize("kind", ["flash", "efficient", "cudnn", "fused"])
-def test_every_fused_attention_costs_the_same_and_a_causal_mask_is_added_to_the_scores(kind: str) -> None:
-    q = torch.empty(2, 4, 32, 16, device="meta")
-    scores, product = 2 * 4 * 32 * 32, 2 * 2 * 4 * 32 * 32 * 16
-    name = f"_scaled_dot_product_{kind}_attention" + "_overrideable" * (kind == "fused")
-    some = {"flash": [], "efficient": [None, True], "cudnn": [None, True], "fused": [None]}[kind]
-    plain, causal = (flops(getattr(torch.ops.aten, name), q, q, q, *some, 0.0, only) for only in (False, True))
-    # Queries and keys are scaled apart. A softmax of n scores takes 5n − 2, and 2n − 1 to see whether all are masked.
-    assert plain == 2 * product + 2 * q.numel() + 2 * 4 * 32 * ((5 * 32 - 2) + (2 * 32 - 1))
-    assert causal == plain + scores
+def test_every_fused_attention_costs_the_same_and_a_causal_mask_is_added_to_the_scores() -> None:
+    for kind in ["flash", "efficient", "cudnn", "fused"]:
+        q = torch.empty(2, 4, 32, 16, device="meta")
+        scores, product = 2 * 4 * 32 * 32, 2 * 2 * 4 * 32 * 32 * 16
+        name = f"_scaled_dot_product_{kind}_attention" + "_overrideable" * (kind == "fused")
+        some = {"flash": [], "efficient": [None, True], "cudnn": [None, True], "fused": [None]}[kind]
+        plain, causal = (flops(getattr(torch.ops.aten, name), q, q, q, *some, 0.0, only) for only in (False, True))
+        # Queries and keys are scaled apart. A softmax of n scores takes 5n − 2, and 2n − 1 to see if all are masked.
+        assert plain == 2 * product + 2 * q.numel() + 2 * 4 * 32 * ((5 * 32 - 2) + (2 * 32 - 1))
+        assert causal == plain + scores
 
 
 def test_lists_of_tensors_cost_what_their_tensors_do() -> None:
@@ -311,9 +301,9 @@ XLA = [
 ]
 
 
-@pytest.mark.parametrize(("fn", "shapes", "theirs"), [row[1:] for row in XLA], ids=[row[0] for row in XLA])
-def test_xla_agrees(fn, shapes: tuple, theirs: int) -> None:
-    assert flops(fn, *(randn(*shape) for shape in shapes)) == theirs
+def test_xla_agrees() -> None:
+    for fn, shapes, theirs in [row[1:] for row in XLA]:
+        assert flops(fn, *(randn(*shape) for shape in shapes)) == theirs
 
 
 @pytest.mark.parametrize("device", ["cpu", "meta"])
@@ -544,9 +534,9 @@ def test_exceptions_come_through_and_leave_no_mode_behind() -> None:
     assert torch.utils._python_dispatch._len_torch_dispatch_stack() == 0
 
 
-@pytest.mark.parametrize("result", [None, 3, "text", {"a": [torch.ones(2)]}, object(), (torch.ones(1), None)])
-def test_the_result_may_be_anything(result: object) -> None:
-    assert count(lambda: result) == Cost()
+def test_the_result_may_be_anything() -> None:
+    for result in [None, 3, "text", {"a": [torch.ones(2)]}, object(), (torch.ones(1), None)]:
+        assert count(lambda result=result: result) == Cost()
 
 
 def test_meta_allocates_nothing_and_counts_the_same() -> None:
@@ -640,10 +630,10 @@ def test_what_cannot_be_called_is_refused() -> None:
         count(randn(2, 2))
 
 
-@pytest.mark.parametrize(("name", "price"), [("tan_h", 12), ("tanh", "12"), ("tanh", -1), ("tanh", math.nan)])
-def test_a_price_is_a_number_for_an_op(name: str, price: object) -> None:
-    with pytest.raises(ValueError, match=f"prices are FLOPs per element of aten ops, .*; got '{name}': {price!r}"):
-        count(torch.tanh, randn(2), prices={name: price})
+def test_a_price_is_a_number_for_an_op() -> None:
+    for name, price in [("tan_h", 12), ("tanh", "12"), ("tanh", -1), ("tanh", math.nan)]:
+        with pytest.raises(ValueError, match=f"prices are FLOPs per element of aten ops, .*; got '{name}': {price!r}"):
+            count(torch.tanh, randn(2), prices={name: price})
 
 
 def test_rows_keep_op_shapes_and_dtype() -> None:
@@ -686,13 +676,13 @@ not counted: sort × 1"""
     assert repr(Cost()).startswith("0 FLOP")
 
 
-@pytest.mark.parametrize(("ops", "last"), [(1, "op00"), (12, "total"), (13, "total"), (14, "total")])
-def test_a_table_goes_by_flops_then_bytes_and_has_at_most_thirteen_rows_and_a_total(ops: int, last: str) -> None:
-    rows = tuple(OpCost(f"op{i:02}", (), "float32", 1, 100 - i // 2, 100 - i) for i in range(ops))
-    shown = [line.split("  ")[0] for line in repr(Cost(0, 0, 0, rows[::-1])).splitlines()[2:-3]]
-    names = [f"op{i:02}" for i in range(ops)]
-    assert shown == (names if ops <= 13 else [*names[:12], "2 more"]) + ["total"] * (ops > 1)
-    assert shown[-1] == last
+def test_a_table_goes_by_flops_then_bytes_and_has_at_most_thirteen_rows_and_a_total() -> None:
+    for ops, last in [(1, "op00"), (12, "total"), (13, "total"), (14, "total")]:
+        rows = tuple(OpCost(f"op{i:02}", (), "float32", 1, 100 - i // 2, 100 - i) for i in range(ops))
+        shown = [line.split("  ")[0] for line in repr(Cost(0, 0, 0, rows[::-1])).splitlines()[2:-3]]
+        names = [f"op{i:02}" for i in range(ops)]
+        assert shown == (names if ops <= 13 else [*names[:12], "2 more"]) + ["total"] * (ops > 1)
+        assert shown[-1] == last
 
 
 def test_at_most_thirteen_uncounted_ops_are_named() -> None:

@@ -128,47 +128,43 @@ def test_saturate_stops_at_the_largest_number(fmt):
         assert encode(-value, fmt, saturate=True) == fmt.sign_bit | fmt.max_code
 
 
-@pytest.mark.parametrize("fmt", IN_TORCH, ids=lambda fmt: fmt.name)
-def test_limits_agree_with_finfo(fmt):
-    info = torch.finfo(fmt.dtype)
-    assert (fmt.max, fmt.eps, fmt.smallest_normal, fmt.bits) == (info.max, info.eps, info.tiny, info.bits)
-    assert decode(1, fmt).value == fmt.smallest_subnormal
+def test_limits_agree_with_finfo():
+    for fmt in IN_TORCH:
+        info = torch.finfo(fmt.dtype)
+        assert (fmt.max, fmt.eps, fmt.smallest_normal, fmt.bits) == (info.max, info.eps, info.tiny, info.bits)
+        assert decode(1, fmt).value == fmt.smallest_subnormal
 
 
-@pytest.mark.parametrize("fmt", SMALL, ids=lambda fmt: fmt.name)
-def test_values_are_the_finite_numbers_in_order(fmt):
-    finite = {decode(code, fmt).value for code in range(1 << fmt.bits)} - {math.inf, -math.inf}
-    assert formats.values(fmt) == sorted(x for x in finite if not math.isnan(x))
+def test_values_are_the_finite_numbers_in_order():
+    for fmt in SMALL:
+        finite = {decode(code, fmt).value for code in range(1 << fmt.bits)} - {math.inf, -math.inf}
+        assert formats.values(fmt) == sorted(x for x in finite if not math.isnan(x))
 
 
-@pytest.mark.parametrize("fmt", [f for f in SMALL if f.bits <= 8], ids=lambda fmt: fmt.name)
-def test_neighbours_walk_through_all_values(fmt):
-    line = formats.values(fmt)
-    ends = [-math.inf, math.inf] if fmt.inf_code else [None, None]
-    for below, value, above in zip([ends[0], *line], line, [*line[1:], ends[1]], strict=False):
-        assert formats.neighbours(value, fmt) == formats.Neighbours(below, value, above)
-    if fmt.inf_code:
-        assert formats.neighbours(math.inf, fmt) == formats.Neighbours(fmt.max, math.inf, None)
+def test_neighbours_walk_through_all_values():
+    for fmt in [f for f in SMALL if f.bits <= 8]:
+        line = formats.values(fmt)
+        ends = [-math.inf, math.inf] if fmt.inf_code else [None, None]
+        for below, value, above in zip([ends[0], *line], line, [*line[1:], ends[1]], strict=False):
+            assert formats.neighbours(value, fmt) == formats.Neighbours(below, value, above)
+        if fmt.inf_code:
+            assert formats.neighbours(math.inf, fmt) == formats.Neighbours(fmt.max, math.inf, None)
 
 
-@pytest.mark.parametrize(
-    ("code", "name", "text"),
-    [
+def test_formula():
+    for code, name, text in [
         (0, "float16", "0"),
         (0x8000, "float16", "−0"),
         (0x7C00, "float16", "∞"),
         (0x7E00, "float16", "NaN"),
         (1, "float16", "2⁻¹⁴ × 0.0009765625 ≈ 5.96046448e-08"),  # digits are left out
         (0xC0A0, "bfloat16", "−2² × 1.25 = −5"),
-    ],
-)
-def test_formula(code, name, text):
-    assert formats.formula(code, name) == text
+    ]:  # fmt: skip
+        assert formats.formula(code, name) == text
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
+def test_bad_input_gets_one_clear_sentence():
+    for call, error, message in [
         (lambda: decode(65536, "float16"), ValueError, "code 65536 does not fit float16: 16 bits hold 0 to 65535"),
         (lambda: decode(-1, "float16"), ValueError, "code -1 does not fit"),
         (lambda: decode(1.0, "float16"), TypeError, "a code is an integer, got 1.0; encode("),
@@ -180,10 +176,8 @@ def test_formula(code, name, text):
         (lambda: formats.neighbours(math.nan, "float16"), ValueError, "nan has no neighbours"),
         (lambda: formats.neighbours(1e9, "float8_e4m3fn"), ValueError, "float8_e4m3fn stores it as NaN"),
         (lambda: formats.values("float32"), ValueError, "float32 has 2^32 codes"),
-    ],
-)
-def test_bad_input_gets_one_clear_sentence(call, error, message):
-    with pytest.raises(error) as caught:
-        call()
-    assert message in str(caught.value)
-    assert "\n" not in str(caught.value)
+    ]:  # fmt: skip
+        with pytest.raises(error) as caught:
+            call()
+        assert message in str(caught.value)
+        assert "\n" not in str(caught.value)

@@ -12,7 +12,7 @@ from nbclient.exceptions import CellExecutionError
 
 from helpers.exercises import EXERCISES
 from tests.tools import refresh
-from tests.tools.course import NOTEBOOKS, exercises, kernel, keys, lesson, pace, read, sections, tags
+from tests.tools.course import HURRY, NOTEBOOKS, exercises, kernel, keys, lesson, pace, read, sections, tags
 
 KNOWN_TAGS = {"nbval-ignore-output", "raises-exception", "exercise", "exercise-spec", "show-code"}
 # A time of day, an object's address, a file's path or a version would differ on the next machine.
@@ -67,7 +67,7 @@ def played(path):
     for task in tasks:
         notebook.cells[task.index].source = task.solution
     different = []
-    with kernel(notebook, path.parent) as execute:
+    with kernel(notebook, path.parent, HURRY) as execute:
         for index in range(len(notebook.cells)):
             execute(index)
         said = {task.name: notebook.cells[task.index].outputs[-1].data["text/plain"] for task in tasks}

@@ -22,9 +22,8 @@ def test_what_is_cited_is_said_and_has_a_source():
             assert len(source) > 10, f"name the source of {text}"
 
 
-@pytest.mark.parametrize(
-    ("text", "value", "digits"),
-    [
+def test_numbers_are_read_as_people_write_them():
+    for text, value, digits in [
         ("2.42 GB", 2.42, 3),
         ("2 415 919 104 bytes", 2415919104, 10),
         ("12,850 M", 12850, 4),
@@ -34,28 +33,22 @@ def test_what_is_cited_is_said_and_has_a_source():
         ("2¹⁻¹⁵", 2**-14, 15),
         ("50 000", 50000, 1),
         ("0.0078125", 0.0078125, 5),
-    ],
-)
-def test_numbers_are_read_as_people_write_them(text, value, digits):
-    (number,) = prose.numbers(text)
-    assert (number.value, number.digits) == (pytest.approx(value, rel=1e-14), digits)
+    ]:  # fmt: skip
+        (number,) = prose.numbers(text)
+        assert (number.value, number.digits) == (pytest.approx(value, rel=1e-14), digits)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_what_measures_nothing_is_no_number():
+    for text in [
         *("float16", "an H100", "GPT-3", "int4", "E4M3", "#0072B2", "see x_13"),  # names
         *("# 13 Named", "as in notebook 14", "Table 2.1", "(15 min)", "```python\n17\n```", "[x](y17)"),  # structure
         "12 GPUs",  # a word
-    ],
-)
-def test_what_measures_nothing_is_no_number(text):
-    assert not list(prose.said(text))
+    ]:  # fmt: skip
+        assert not list(prose.said(text))
 
 
-@pytest.mark.parametrize(
-    ("text", "value", "near"),
-    [
+def test_near_is_equal_to_the_digits_given():
+    for text, value, near in [
         ("2.42 GB", 2415919104, True),
         ("2.43 GB", 2415919104, False),
         ("14 %", 0.143, True),
@@ -65,10 +58,8 @@ def test_what_measures_nothing_is_no_number(text):
         ("98", 98.4, True),
         ("2³⁰", 2**30, True),
         ("2³⁰", 1.0737e9, False),
-    ],
-)
-def test_near_is_equal_to_the_digits_given(text, value, near):
-    assert next(prose.numbers(text)).is_near(value) is near
+    ]:  # fmt: skip
+        assert next(prose.numbers(text)).is_near(value) is near
 
 
 def test_code_counts_by_its_literals_and_their_products():

@@ -204,7 +204,7 @@ def _draw_value(r: random.Random) -> tuple[float, int, int]:
 
 function("round_to",
     _round_to, [
-    (lambda x, e, f: _round_to(x, e, f, lowest=10_000),
+    (lambda x, e, f: _round_to(x, e, f, lowest=200),
      "Below the smallest normal number the gap stays the same; yours goes on shrinking."),
     (lambda x, e, f: 0.0 if abs(x) < 2.0 ** (2 - 2 ** (e - 1)) else _round_to(x, e, f),
      "You flushed to zero what is below the smallest normal number: there are subnormal numbers."),
