@@ -1,4 +1,4 @@
-"""The block card, with what every lesson says about each box; the heads of attention; an einsum as a box of loops."""
+"""The block card, with what every lesson says about each box; an einsum as a box of loops."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -7,7 +7,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Circle, FancyBboxPatch, Polygon, Rectangle
+from matplotlib.patches import FancyBboxPatch, Polygon, Rectangle
 
 from helpers import specs, units
 from helpers.budget import Box, block_costs
@@ -15,107 +15,99 @@ from helpers.draw.drawing import BLACK, BLUE, GREY, INKS, TINTS, VERMILLION, Mad
 from helpers.model import Config
 from helpers.roofline import Roofline
 
-_WIDE, _TOP, _LINE, _MIDDLE = 704, 110, 31, 86  # pixels as shown: the page, the first row, a row, the boxes' centre
-_AREAS = {2: (146, 186), 3: (192, 242), 4: (248, 374), 5: (380, 492), 6: (500, 618), 7: (626, 698)}  # of each lesson
-_COLUMNS = {  # which lesson fills it, its head, and its left or right edge
-    "layout": (2, "layout", 148, "left"),
-    "shape": (3, "shape", 194, "left"),
-    "parameters": (4, "parameters", 314, "right"),
-    "FLOPs": (4, "FLOPs", 370, "right"),
-    "bytes": (5, "bytes", 434, "right"),
-    "FLOP/B": (5, "FLOP/B", 490, "right"),
-    "time": (6, "least time", 504, "left"),
-    "kept": (7, "kept for\nbackward", 696, "right"),
+_TOP, _ROW, _MIDDLE = 128, 31, 86  # in pixels as shown: the first row, the height of a row, the centre of the boxes
+_COLUMNS = {  # the lesson that fills it, its left or right edge, its head
+    "layout": (2, 146, "left", "layout"),
+    "shape": (3, 194, "left", "shape"),
+    "parameters": (4, 318, "right", "parameters"),
+    "FLOPs": (4, 370, "right", "FLOPs"),
+    "bytes": (5, 440, "right", "bytes"),
+    "FLOP/B": (5, 494, "right", "FLOP/B"),
+    "time": (6, 508, "left", "least time"),
+    "kept": (7, 698, "right", "kept for\nbackward"),
 }
+_CHIPS = {2: 164, 3: 212, 4: 306, 5: 448, 6: 566, 7: 668}  # where the number of a lesson stands
 _PLAIN = {"label": "_", "marker": ""}
 _TIP = {"arrowstyle": "-|>,head_length=0.25,head_width=0.14", "linewidth": 1.0}
 _BOUNDS = {"compute": (VERMILLION, TINTS[1]), "memory": (BLUE, TINTS[0]), "": (GREY, "white")}
 
 
 @drawn("Block card")
-def block(
-    config: Config,
-    batch: int,
-    tokens: int,
-    *,
-    upto: int = 7,
-    decode: bool = False,
-    fused: bool = True,
-    machine: str = "NVIDIA H100 SXM5",
-) -> Made:
+def block(config: Config, batch: int, tokens: int, *, upto: int = 7, decode: bool = False, fused: bool = True) -> Made:
     """The block of a model as boxes, and beside each what the lessons up to number `upto` say about it, in bfloat16.
 
-    Over whole texts or, with `decode`, for one new token of each of `batch` texts of `tokens` tokens. The columns of
-    later lessons are empty and bear their number. Costs are `budget.block_costs`; boxes that run as one kernel share
-    their bytes and their time. Least times are those of the machine's datasheet: peak in bfloat16, and bandwidth.
+    Over whole texts or, with `decode`, for one new token of each of `batch` texts of `tokens` tokens. Costs are
+    `budget.block_costs`; boxes that run as one kernel share their bytes and their least time, an H100's by datasheet.
     """
-    boxes, spec = block_costs(config, batch, tokens, decode=decode, fused=fused), specs.find(machine)
+    boxes, spec = block_costs(config, batch, tokens, decode=decode, fused=fused), specs.find("NVIDIA H100 SXM5")
     roof = Roofline(spec.peak("bfloat16"), spec.bandwidth)
-    kernels = [_summed(list(group), roof) for _, group in groupby(boxes, key=lambda box: box.kernel)]
-    texts = f"{batch} text{'s' if batch > 1 else ''} of {tokens} tokens"
-    task = f"a new token for {'each of ' if batch > 1 else ''}{texts}" if decode else texts
-    fig, ax = _sheet(_TOP + _LINE * (len(boxes) + 1) + 10, f"One block of {config.name}: {task}")
-    letters = {"b": batch, "t": 1 if decode else tokens, "s": tokens, "d": config.width, "h": config.heads}
-    letters |= {"kv": config.key_heads} if config.key_heads != config.heads else {}
-    letters |= {"c": config.channels, "f": config.hidden}
-    legend = "   ".join(f"{letter} {size}" for letter, size in letters.items())
-    legend += f"   ·   bfloat16{f', {spec.name}' if upto >= 6 else ''}"
-    _write(ax, 12, 40, legend, color=INKS[GREY], fontsize=8, label="")
-    _heads(ax, upto, _TOP + _LINE * len(boxes))
-    lines, row = [], 0
-    for kernel in kernels:
-        for box in kernel["boxes"]:
-            _box(ax, box, row, kernel["bound"] if upto >= 6 else "")
-            own = {"shape": box.shape.replace(", ", "\n"), "layout": box.layout}
-            own |= {"parameters": _short(box.parameters), "FLOPs": _short(box.flops)}
-            lines.append([box.name, *_cells(ax, own, row, upto)])
-            row += 1
-        middle = row - (len(kernel["boxes"]) + 1) / 2
-        lines[-1] += _cells(ax, {name: kernel[name] for name in ("bytes", "FLOP/B", "time", "kept")}, middle, upto)
-        if len(kernel["boxes"]) > 1 and upto >= 5:
-            high, low = _row(middle - 1.3), _row(middle + 1.3)
-            ax.plot([382, 378, 378, 382], [high, high, low, low], color=INKS[GREY], linewidth=0.9, **_PLAIN)
-            _write(ax, 384, _row(middle - 1), "one kernel", color=INKS[GREY], fontsize=8)
+    kernels = [list(group) for _, group in groupby(boxes, key=lambda box: box.kernel)]
+    sums = [_sums(kernel, roof) for kernel in kernels]
+    fig, ax = _sheet(_TOP + _ROW * (len(boxes) + 1) + 8, f"A block of {config.name}{', decoding' if decode else ''}")
+    _write(ax, 12, 46, _letters(config, batch, tokens, decode, upto), color=INKS[GREY], fontsize=8, label="")
+    _heads(ax, upto, len(boxes))
+    words, row = [], 0
+    for kernel, own in zip(kernels, sums, strict=True):
+        ink, tint = _BOUNDS[own["bound"] if upto >= 6 else ""]
+        middle = row + len(kernel) // 2
+        for row, box in enumerate(kernel, row):  # noqa: B020
+            wide, text = (20, "+") if box.name == "add" else (104, box.name)
+            _plate(ax, _MIDDLE - wide / 2, _y(row) - 10, wide, 20, text, facecolor=tint, edgecolor=INKS[ink])
+            cells = {"layout": box.layout, "shape": box.shape.replace(", ", "\n")}
+            cells |= {"parameters": _short(box.parameters), "FLOPs": _short(box.flops)}
+            cells |= {name: own[name] for name in ("bytes", "FLOP/B", "time", "kept") if row == middle}
+            words.append(_cells(ax, box.name, cells, row, upto))
+        if len(kernel) > 1 and upto >= 5:
+            ends = [_y(row - len(kernel) + 1) - 10, _y(row) + 10]
+            ax.plot([381, 377, 377, 381], [ends[0], *ends, ends[1]], color=INKS[GREY], linewidth=0.9, **_PLAIN)
+            _write(ax, 384, ends[0] + 8, "one kernel", color=INKS[GREY], fontsize=8)
         if upto >= 6:
-            y, ink = _row(middle), _BOUNDS[kernel["bound"]][0]
-            length = 110 * kernel["seconds"] / max(kernel["seconds"] for kernel in kernels)
-            ax.add_patch(Rectangle((504, y + 8), length, 3, color=ink, linewidth=0))
-            _write(ax, 614, y, kernel["bound"], "right", fontsize=8, color=INKS[ink])
-    seconds = sum(kernel["seconds"] for kernel in kernels)
-    whole = _summed(boxes, roof) | {"time": units.duration(seconds)}
-    ax.plot([30, 698], [_row(row - 0.5)] * 2, color=BLACK, linewidth=0.8, **_PLAIN)
-    _write(ax, _MIDDLE, _row(row), "the block", "center", weight="bold")
-    sums = {name: whole[name] for name in ("parameters", "FLOPs", "bytes", "FLOP/B", "kept", "time")}
-    lines.append(["the block", *_cells(ax, sums, row, upto, weight="bold")])
-    _arrows(ax, boxes)
-    fig.set_label("\n".join(" | ".join(cell for cell in line if cell) for line in lines))
-    waiting = [kernel["seconds"] for kernel in kernels if kernel["bound"] == "memory"]
-    share = f"{len(waiting)} of {len(kernels)} kernels wait for memory, for {sum(waiting) / seconds:.0%}"
-    return fig, f"{share} of the least time." if upto >= 6 else ""
+            length = 106 * own["seconds"] / max(each["seconds"] for each in sums)
+            ax.add_patch(Rectangle((508, _y(middle) + 8), length, 3, color=ink, linewidth=0))
+            _write(ax, 624, _y(middle), own["bound"], "right", fontsize=8, color=INKS[ink])
+        row += 1
+    seconds, waiting = (sum(each["seconds"] for each in sums if each["bound"] in kinds)
+                        for kinds in (("memory", "compute"), ("memory",)))  # fmt: skip
+    ax.plot([30, 698], [_y(row - 0.5)] * 2, color=BLACK, linewidth=0.8, **_PLAIN)
+    _write(ax, _MIDDLE, _y(row), "the block", "center", weight="bold")
+    total = _sums(boxes, roof) | {"parameters": _short(sum(box.parameters for box in boxes))}
+    total |= {"FLOPs": _short(sum(box.flops for box in boxes)), "time": units.duration(seconds)}
+    words.append(_cells(ax, "the block", total, row, upto, weight="bold"))
+    _arrows(ax, [box.name for box in boxes])
+    fig.set_label("\n".join(words))
+    share = sum(each["bound"] == "memory" for each in sums), len(sums), waiting / seconds
+    return fig, "{} of {} kernels wait for memory, for {:.0%} of the least time.".format(*share) if upto >= 6 else ""
 
 
-def _summed(boxes: list[Box], roof: Roofline) -> dict[str, Any]:
-    """The columns of boxes that run together, and their time and what bounds it."""
-    names = "parameters", "flops", "bytes", "kept"
-    parameters, flops, nbytes, kept = (sum(getattr(box, name) for box in boxes) for name in names)
+def _sums(boxes: list[Box], roof: Roofline) -> dict[str, Any]:
+    """What boxes that run together move and keep, their least time, and what bounds it."""
+    flops, nbytes, kept = (sum(getattr(box, name) for box in boxes) for name in ("flops", "bytes", "kept"))
     ratio, seconds = flops / nbytes, roof.seconds(flops, nbytes)
-    cells = {"parameters": _short(parameters), "FLOPs": _short(flops), "bytes": units.si(nbytes, "B")}
-    cells |= {"FLOP/B": f"{ratio:.0f}" if ratio >= 100 else f"{ratio:.3g}", "time": units.duration(seconds)}
-    cells |= {"kept": units.si(kept, "B") if kept else ""}
-    return cells | {"seconds": seconds, "bound": roof.bound(flops, nbytes), "boxes": boxes}
+    cells = {"bytes": units.si(nbytes, "B"), "FLOP/B": f"{ratio:.0f}" if ratio >= 100 else f"{ratio:.3g}"}
+    cells |= {"time": units.duration(seconds), "kept": units.si(kept, "B") if kept else ""}
+    return cells | {"seconds": seconds, "bound": roof.bound(flops, nbytes)}
 
 
 def _short(count: float) -> str:
     return units.si(count, "").strip() if count else ""
 
 
+def _letters(config: Config, batch: int, tokens: int, decode: bool, upto: int) -> str:
+    """What each letter stands for, in two lines."""
+    key_heads = f" · kv {config.key_heads} key heads" if config.key_heads != config.heads else ""
+    sizes = f"b {batch} text{'s' * (batch > 1)} · t {1 if decode else tokens} token{'s' * (not decode)}"
+    sizes += f" · s {tokens} tokens to look at · bfloat16{', NVIDIA H100 SXM5' if upto >= 6 else ''}"
+    heads = f"h {config.heads} heads{key_heads} · c {config.channels} channels a head"
+    return f"{sizes}\nd {config.width} wide · {heads} · f {config.hidden} wide inside the MLP"
+
+
 def _sheet(height: float, title: str) -> tuple[Figure, Axes]:
     """A page whose coordinates are the pixels that are shown, from the upper left corner."""
     fig, ax = figure(height=height / 110)
     fig.set_layout_engine("none")  # not layout="none": to save a figure resets that to the style's own
-    fig.suptitle(title, x=12 / _WIDE, ha="left", weight="bold")
+    fig.suptitle(title, x=12 / 704, ha="left", weight="bold")
     ax.set_position((0, 0, 1, 1))
-    ax.set(xlim=(0, _WIDE), ylim=(height, 0))
+    ax.set(xlim=(0, 704), ylim=(height, 0))
     ax.axis("off")
     return fig, ax
 
@@ -125,144 +117,89 @@ def _write(ax: Axes, x: float, y: float, text: str, align: str = "left", **style
     ax.text(x, y, text, ha=align, **{"fontsize": 8.5, "va": "center", "label": "_"} | style)
 
 
-def _plate(ax: Axes, x: float, y: float, wide: float, tall: float, **look: Any) -> None:
-    """A box with round corners, from its upper left."""
-    look = {"facecolor": "white", "edgecolor": INKS[GREY], "zorder": 3, "linewidth": 1.0} | look
-    ax.add_patch(FancyBboxPatch((x, y), wide, tall, boxstyle="round,pad=0,rounding_size=5", **look))
+def _plate(ax: Axes, x: float, y: float, wide: float, tall: float, text: str, **look: Any) -> None:
+    """A box with round corners and a text in it, from its upper left."""
+    ax.add_patch(FancyBboxPatch((x, y), wide, tall, "round,pad=0,rounding_size=8", zorder=3, linewidth=1.0, **look))
+    _write(ax, x + wide / 2, y + tall / 2, text, "center", zorder=4)
 
 
-def _row(row: float) -> float:
-    return _TOP + _LINE * (row + 0.5)
+def _y(row: float) -> float:
+    return _TOP + _ROW * (row + 0.5)
 
 
-def _heads(ax: Axes, upto: int, bottom: float) -> None:
-    """The heads of the columns, and grey fields in place of later lessons."""
-    for row in range(1, round((bottom - _TOP) / _LINE)):
-        ax.plot([148, 698], [_row(row - 0.5)] * 2, color="#E0E0E0", linewidth=0.8, **_PLAIN)
-    for lesson, (left, right) in _AREAS.items():
+def _heads(ax: Axes, upto: int, rows: int) -> None:
+    """The heads of the columns, each under the number of its lesson; what is still to come is grey."""
+    for row in range(1, rows):
+        ax.plot([148, 698], [_y(row - 0.5)] * 2, color="#E0E0E0", linewidth=0.8, **_PLAIN)
+    for lesson, x in _CHIPS.items():
         ink, paper = ("white", INKS[GREY]) if lesson <= upto else (INKS[GREY], "white")
         chip = {"boxstyle": "round,pad=0.25", "facecolor": paper, "edgecolor": INKS[GREY], "linewidth": 0.8}
-        _write(ax, (left + right) / 2, _TOP - 48, f"{lesson:02}", "center", fontsize=7.5, color=ink, bbox=chip)
-        if lesson > upto:
-            ax.add_patch(Rectangle((left, _TOP), right - left, bottom - _TOP, color="#EDEDED", linewidth=0))
-            look = {"fontsize": 18, "color": "#8A8A8A", "weight": "bold"}
-            _write(ax, (left + right) / 2, (_TOP + bottom) / 2, f"{lesson:02}", "center", **look)
-    for lesson, head, x, align in _COLUMNS.values():
-        ink = BLACK if lesson <= upto else INKS[GREY]
-        _write(ax, x, _TOP - 10, head, align, weight="bold", va="bottom", fontsize=8, color=ink)
+        _write(ax, x, _TOP - 50, f"{lesson:02}", "center", fontsize=7.5, color=ink, bbox=chip)
+    for lesson, x, align, head in _COLUMNS.values():
+        look = {"weight": "bold"} if lesson <= upto else {"color": INKS[GREY]}
+        _write(ax, x, _TOP - 8, head, align, va="bottom", fontsize=8, **look)
 
 
-def _cells(ax: Axes, cells: Mapping[str, str], row: float, upto: int, **style: Any) -> list[str]:
+def _cells(ax: Axes, name: str, cells: Mapping[str, str], row: float, upto: int, **style: Any) -> str:
     """Write what the lessons so far say in a row; gives it in words."""
-    shown = {name: text for name, text in cells.items() if text and _COLUMNS[name][0] <= upto}
-    for name, text in shown.items():
-        _, _, x, align = _COLUMNS[name]
-        _write(ax, x, _row(row), text, align, **({"fontsize": 7.5} if "\n" in text else {}) | style)
-    return [f"{text} {name}".replace("\n", ", ") for name, text in shown.items()]
+    shown = {column: cells[column] for column in _COLUMNS if cells.get(column) and _COLUMNS[column][0] <= upto}
+    for column, text in shown.items():
+        _, x, align, _ = _COLUMNS[column]
+        _write(ax, x, _y(row), text, align, **({"fontsize": 7.5} if "\n" in text else {}) | style)
+    return " | ".join([name, *(f"{text} {column}".replace("\n", ", ") for column, text in shown.items())])
 
 
-def _box(ax: Axes, box: Box, row: int, bound: str) -> None:
-    y, (ink, tint) = _row(row), _BOUNDS[bound]
-    look = {"facecolor": tint, "edgecolor": INKS[ink], "zorder": 3}
-    if box.name == "add":
-        ax.add_patch(Circle((_MIDDLE, y), 9, **look))
-        _write(ax, _MIDDLE, y - 0.5, "+", "center", fontsize=12, zorder=4)
-    else:
-        _plate(ax, 34, y - 10, 104, 20, **look)
-        _write(ax, _MIDDLE, y, box.name, "center", zorder=4)
-
-
-def _arrows(ax: Axes, boxes: list[Box]) -> None:
-    """The way of the data down through the boxes, and the two residuals beside it."""
-    for row, box in enumerate(boxes):
-        start = _row(row) - _LINE + 10 if row else _TOP - 16
-        arrow(ax, (_MIDDLE, start), (_MIDDLE, _row(row) - (9 if box.name == "add" else 10)), INKS[GREY], **_TIP)
-    arrow(ax, (_MIDDLE, _row(len(boxes) - 1) + 9), (_MIDDLE, _row(len(boxes) - 1) + 21), INKS[GREY], **_TIP)
-    _write(ax, _MIDDLE, _TOP - 24, "b t d", "center", fontsize=8, color=INKS[GREY])
-    adds = [row for row, box in enumerate(boxes) if box.name == "add"]
-    for first, add in zip((0, adds[0] + 1), adds, strict=True):  # the residual leaves before the norm
-        start = _row(first) - 16 if first else _TOP - 8
-        ax.plot([_MIDDLE, 16, 16], [start, start, _row(add)], color=INKS[GREY], linewidth=1, zorder=1, **_PLAIN)
-        arrow(ax, (16, _row(add)), (_MIDDLE - 9, _row(add)), INKS[GREY], **_TIP)
-
-
-@drawn("Shapes")
-def attention_shapes(*configs: Config) -> Made:
-    """The heads of each model, each key head under the query heads that it serves, and the shapes of attention."""
-    fig, ax = _sheet(94 + 132 * len(configs), "Query heads, and the key and value heads that serve them")
-    found = []
-    for row, config in enumerate(configs):
-        top, groups = 44 + 132 * row, config.heads // config.key_heads
-        text = f"{config.name}: d {config.width} = h {config.heads} × c {config.channels}, kv {config.key_heads}"
-        found.append(f"{config.name}: {config.heads} query heads, {config.key_heads} key heads, each for {groups}.")
-        _write(ax, 12, top, text, color=INKS[GREY], label="")
-        for line, (name, heads) in enumerate((("q", config.heads), ("k", config.key_heads), ("v", config.key_heads))):
-            y, wide = top + 18 + 30 * line, 590 / heads
-            _write(ax, 20, y + 11, name, "center", weight="bold")
-            for head in range(heads):
-                tint = TINTS[(head // groups if name == "q" else head) % 4]
-                look = {"facecolor": tint, "edgecolor": INKS[GREY], "linewidth": 0.7}
-                ax.add_patch(Rectangle((36 + wide * head, y), wide - 2, 22, **look))
-            _write(ax, 636, y + 11, "b t h c" if name == "q" else "b s h c" if groups == 1 else "b s kv c")
-    flow = ("q k v", "b t h c"), ("scores", "b h t s"), ("weighted sum", "b t h c"), ("merged", "b t (h c)")
-    for place, (name, shape) in enumerate(flow):
-        x, y = 36 + 152 * place, 54 + 132 * len(configs)
-        _plate(ax, x, y - 9, 124, 34)
-        _write(ax, x + 62, y + 1, name, "center", zorder=4)
-        _write(ax, x + 62, y + 15, shape, "center", color=INKS[GREY], fontsize=8, zorder=4)
-        if place:
-            arrow(ax, (x - 27, y + 8), (x - 1, y + 8), INKS[GREY], **_TIP)
-    return fig, " ".join(found)
+def _arrows(ax: Axes, names: list[str]) -> None:
+    """The way of the data down through the boxes, and the two residuals beside it, which leave before the norms."""
+    for row in range(len(names) + 1):
+        arrow(ax, (_MIDDLE, _y(row - 1) + 10), (_MIDDLE, _y(row) - 10), INKS[GREY], **_TIP)
+    _write(ax, _MIDDLE, _TOP - 14, "b t d", "center", fontsize=8, color=INKS[GREY])
+    first, second = (row for row, name in enumerate(names) if name == "add")
+    for start, add in ((-0.5, first), (first + 0.5, second)):
+        look = {"color": INKS[GREY], "linewidth": 1, "zorder": 1, **_PLAIN}
+        ax.plot([_MIDDLE, 16, 16], [_y(start), _y(start), _y(add)], **look)
+        arrow(ax, (16, _y(add)), (_MIDDLE - 10, _y(add)), INKS[GREY], **_TIP)
 
 
 @drawn("Box of loops")
 def einsum_box(pattern: str, sizes: Mapping[str, int]) -> Made:
-    """An einsum of two tensors as a box: its edges are the named dimensions, its sides the two inputs and the result.
+    """An einsum of two matrices as a box of loops: its edges are the names, its sides the two inputs and the result.
 
-    Needs a name that is summed, one that only the left input brings to the result, and one that only the right one
-    does; names that all three share make more such boxes. Raises ValueError otherwise. FLOPs are twice the volume.
+    One name is summed, and each input brings another one to the result, as in "i j, j k -> i k"; raises ValueError
+    for other patterns. Every cell of the box multiplies and adds once.
     """
-    inputs, _, result = pattern.partition("->")
-    left, right, out = (part.split() for part in (*inputs.split(","), result))
-    summed = [name for name in left if name in right and name not in out]
-    rows = [name for name in left if name in out and name not in right]
-    columns = [name for name in right if name in out and name not in left]
-    shared = [name for name in out if name in left and name in right]
-    if not (summed and rows and columns):
+    left, right, out = (part.split() for part in pattern.replace("->", ",").split(","))
+    summed = set(left) & set(right)
+    if not (len(left) == len(right) == len(out) == 2 and len(summed) == 1 and set(out) == set(left) ^ set(right)):
         raise ValueError(f"a name is summed, and each input brings one of its own to the result; got {pattern!r}")
-    flops = 2 * math.prod(sizes[name] for name in {*left, *right})
-    edges = [(" ".join(names), math.prod(sizes[name] for name in names)) for names in (rows, columns, summed)]
-    (i, high), (j, broad), (k, far) = edges
-    fig, ax = _sheet(330, f"{pattern}: each cell multiplies and adds once")
-    scaled = ((high, 80), (broad, 150), (far, 60))
-    tall, wide, deep = (90 + most * math.sqrt(size / max(high, broad, far)) for size, most in scaled)
-    x, y, dx, dy = 90.0, 290.0, 0.75 * deep, -0.5 * deep
-    _side(ax, ["result", *out], TINTS[0], (broad, high), (x, y), ((wide, 0), (0, -tall)))
-    _side(ax, ["right input", *right], TINTS[1], (broad, far), (x, y - tall), ((wide, 0), (dx, dy)))
-    _side(ax, ["left input", *left], TINTS[2], (far, high), (x + wide, y), ((dx, dy), (0, -tall)))
-    _write(ax, x - 10, y - tall / 2, f"{i}\n{high}", "right", weight="bold")
-    _write(ax, x + wide / 2, y + 12, f"{j} {broad}", "center", weight="bold")
-    _write(ax, x + wide + dx / 2 + 8, y + dy / 2 + 10, f"{k} {far}", weight="bold")
-    factors = " × ".join(("2", *shared, *rows, *columns, *summed))
-    words = f"{k} is summed\n\n{factors}\n= {units.si(flops, 'FLOP')}"
-    if shared:
-        words += f"\n\n{' × '.join(f'{name} {sizes[name]}' for name in shared)}\nsuch boxes"
-    _write(ax, x + wide + dx + 40, 150, words, label="")
-    return fig, f"{factors} = {units.si(flops, 'FLOP')}."
+    (j,), (i,), (k,) = summed, set(left) - summed, set(right) - summed
+    fig, ax = _sheet(320, f"{pattern}: each cell multiplies and adds once")
+    scaled = ((i, 80), (k, 150), (j, 60))
+    tall, wide, deep = (90 + most * math.sqrt(sizes[name] / max(sizes.values())) for name, most in scaled)
+    x, y, over, up = 110.0, 284.0, 0.75 * deep, -0.5 * deep
+    _side(ax, "result", out, TINTS[0], (sizes[k], sizes[i]), (x, y), ((wide, 0), (0, -tall)))
+    _side(ax, "right input", right, TINTS[1], (sizes[k], sizes[j]), (x, y - tall), ((wide, 0), (over, up)))
+    _side(ax, "left input", left, TINTS[2], (sizes[j], sizes[i]), (x + wide, y), ((over, up), (0, -tall)))
+    _write(ax, x - 10, y - tall / 2, f"{i} = {sizes[i]}", "right", weight="bold")
+    _write(ax, x + wide / 2, y + 14, f"{k} = {sizes[k]}", "center", weight="bold")
+    _write(ax, x + wide + over / 2 + 8, y + up / 2 + 10, f"{j} = {sizes[j]}, summed", weight="bold")
+    flops = 2 * math.prod(sizes[name] for name in (i, j, k))
+    law = f"2 × {i} × {j} × {k} = {units.si(flops, 'FLOP')}"
+    _write(ax, x + wide + over + 30, y + up - tall / 2, law, label="")
+    return fig, f"{law}."
 
 
-def _side(ax: Axes, words: Sequence[str], tint: str, cells: Place, corner: Place, edges: tuple[Place, Place]) -> None:
+def _side(ax: Axes, text: str, names: Sequence[str], tint: str, cells: Place, corner: Place, edges: Any) -> None:
     """A side of the box from its corner along two edges, with the lines between its cells where they are few."""
     (ax0, ay0), (ax1, ay1) = edges
 
     def point(a: float, b: float) -> Place:
         return corner[0] + a * ax0 + b * ax1, corner[1] + a * ay0 + b * ay1
 
-    outline = [point(0, 0), point(1, 0), point(1, 1), point(0, 1)]
-    ax.add_patch(Polygon(outline, facecolor=tint, edgecolor=BLACK, linewidth=1.1, zorder=1))
+    ax.add_patch(Polygon([point(0, 0), point(1, 0), point(1, 1), point(0, 1)], facecolor=tint, edgecolor=BLACK))
     lines = [(point(n / cells[0], 0), point(n / cells[0], 1)) for n in range(1, cells[0]) if cells[0] <= 16]
     lines += [(point(0, n / cells[1]), point(1, n / cells[1])) for n in range(1, cells[1]) if cells[1] <= 16]
     for start, end in lines:
         ax.plot(*zip(start, end, strict=True), color=INKS[GREY], linewidth=0.5, **_PLAIN)
-    plate = {"boxstyle": "round,pad=0.2", "facecolor": "white", "linewidth": 0, "alpha": 0.85}
-    _write(ax, *point(0.5, 0.5), f"{words[0]}\n{' '.join(words[1:])}", "center", bbox=plate)
+    plate = {"boxstyle": "round,pad=0.2", "facecolor": "white", "linewidth": 0}
+    _write(ax, *point(0.5, 0.5), f"{text}\n{' '.join(names)}", "center", bbox=plate)

@@ -5,6 +5,7 @@ import io
 import itertools
 import math
 import sys
+import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,13 +14,13 @@ from typing import Any
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
-from matplotlib.text import Annotation
+from matplotlib.text import Annotation, Text
 from matplotlib.ticker import FuncFormatter
+from matplotlib.transforms import Bbox
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
@@ -29,7 +30,6 @@ _STYLE |= matplotlib.rc_params_from_file(Path(__file__).with_name("course.mplsty
 _styled = matplotlib.rc_context(_STYLE)  # a decorator: whatever the learner's own settings are
 
 WIDTH = 6.4  # inches: at 110 dpi a figure is shown 704 pixels wide
-LONGEST_ALT = 200  # characters
 BLUE, VERMILLION, GREEN, PURPLE, BLACK = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000"
 GREY = "#666666"
 GROUNDS = ("#E3F0F9", "#E0F3EC", "#FCE9DD", "#E8E8E8")  # regions: memory-bound, in between, compute-bound, out of reach
@@ -61,20 +61,19 @@ class Drawing:
 
     @property
     def alt(self) -> str:
-        """The picture in at most 200 characters: its kind, title and finding, then its axes where they find room."""
-        first, *others = _sentences(self)
-        alt = first if len(first) <= LONGEST_ALT else first[: LONGEST_ALT - 2].rsplit(" ", 1)[0] + " …"
-        for sentence in others:
-            if len(alt) + 1 + len(sentence) <= LONGEST_ALT:
-                alt += f" {sentence}"
-        return alt
+        """The picture in at most 200 characters: its kind, its title, its finding."""
+        return textwrap.shorten(" ".join(self._opening()), 200, placeholder=" …")
 
     @property
     def words(self) -> str:
-        """The whole drawing in words: the alt text, then axes, series with a few points, bars, marks and texts."""
-        alt = self.alt
-        missing = [sentence for sentence in _sentences(self)[1:] if sentence not in alt]
-        return "\n".join([alt, *missing, *_contents(self.figure)])
+        """The whole drawing in words: kind, title and finding, then axes, lines with a few points, bars and texts."""
+        contents = (line for ax in self.figure.axes for line in _contents(ax))
+        return "\n".join(filter(None, [*self._opening(), *contents, self.figure.get_label()]))
+
+    def _opening(self) -> list[str]:
+        titles = self.figure.get_suptitle(), *(ax.get_title(loc="left") or ax.get_title() for ax in self.figure.axes)
+        title = " ".join(next(filter(None, titles), "").split())
+        return [f"{self.kind}: {title}.".replace("?.", "?") if title else f"{self.kind}.", self.finding]
 
     @_styled
     def png(self) -> bytes:
@@ -105,9 +104,7 @@ def show(figure: Figure) -> Drawing:
         raise TypeError(f"show takes a matplotlib Figure, got {type(figure).__name__}; a Drawing shows itself")
     if pyplot := sys.modules.get("matplotlib.pyplot"):
         pyplot.close(figure)  # else the notebook would show it a second time
-    kinds = {"images": "Picture", "containers": "Bar chart", "lines": "Line chart", "collections": "Scatter plot"}
-    there = (kind for part, kind in kinds.items() if any(len(getattr(ax, part)) for ax in figure.axes))
-    return Drawing(figure, next(there, "Figure"))
+    return Drawing(figure, "Figure")
 
 
 def drawn(kind: str) -> Callable[[Callable[..., Any]], Callable[..., Drawing]]:
@@ -144,25 +141,24 @@ def canvas(height: float, title: str, xlabel: str = "", ylabel: str = "") -> tup
     return fig, ax
 
 
-def rows(ax: Axes, names: Iterable[str], head: float = 0.0, foot: float = 0.4) -> None:
+def rows(ax: Axes, names: Iterable[str], head: float = 0.0) -> None:
     """Name the rows of a chart, the first at the top, with room above and below them."""
     names = list(names)
     ax.set_yticks(range(len(names)), names)
-    ax.set_ylim(len(names) - 1 + foot + 0.2, -0.6 - head)
+    ax.set_ylim(len(names) - 0.4, -0.6 - head)
     ax.grid(axis="y", visible=False)
     ax.tick_params(axis="y", length=0)
 
 
-def legend(ax: Axes, columns: int = 6, **style: Any) -> None:
+def legend(ax: Axes) -> None:
     """The labelled series of a plot, named below it."""
     found = dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
-    ax.figure.legend(found.values(), found, loc="outside lower center", ncols=columns, **style)
+    ax.figure.legend(found.values(), found, loc="outside lower center", ncols=4, fontsize=8.5)
 
 
-def cell(ax: Axes, x: float, y: float, text: str = "", face: str = "white", height: float = 1.0, edge: str = GREY,
-         **look: Any) -> None:  # fmt: skip
+def cell(ax: Axes, x: float, y: float, text: str = "", face: str = "white", height: float = 1.0, **look: Any) -> None:
     """A box, one wide, with a text in it, from its lower left corner."""
-    ax.add_patch(Rectangle((x, y), 1, height, facecolor=face, edgecolor=edge, linewidth=0.6 if edge == GREY else 1.5))
+    ax.add_patch(Rectangle((x, y), 1, height, facecolor=face, edgecolor=GREY, linewidth=0.6))
     look = {"ha": "center", "va": "center", "fontsize": 8, "label": "_cell"} | look
     ax.text(x + 0.5, y + height / 2 - 0.03, text, **look)
 
@@ -193,30 +189,31 @@ def past_ends(ax: Axes, gap: float = 11) -> None:
 def label_points(ax: Axes, points: Mapping[str, Place], **style: Any) -> None:
     """Name points of a finished plot where nothing else stands: beside them, or further off with a thin line."""
     ax.figure.draw_without_rendering()  # settles where the axes lie
-    pixels, scale = ax.transData.transform, ax.figure.dpi / 72
-    taken = [_grid(*text.get_window_extent().get_points()) for text in ax.texts]
-    taken += [_grid(pixels(at) - 6, pixels(at) + 6) for at in points.values()]
-    for line in filter(_named, ax.lines):
-        ends = itertools.pairwise(pixels(line.get_xydata()))
-        taken += [np.linspace(start, end, 2 + int(np.hypot(*(end - start)) / 3)) for start, end in ends]
+    pixels = ax.transData.transform
+    boxes = [text.get_window_extent() for text in ax.texts]
+    boxes += [Bbox([pixels(at) - 6, pixels(at) + 6]) for at in points.values()]
+    ends = [pair for line in filter(_named, ax.lines) for pair in itertools.pairwise(pixels(line.get_xydata()))]
+    path = np.concatenate([np.linspace(*pair, 300) for pair in ends] or [np.empty((0, 2))])
+    places = list(itertools.product((8, 18, 32), ((1, 0), (1, 1), (1, -1), (-1, 0), (-1, -1), (0, -1), (-1, 1))))
+    lead = {"arrowstyle": "-", "linewidth": 0.6, "color": GREY, "shrinkA": 0, "shrinkB": 4}
     for text, at in points.items():
-        trial = note(ax, text, at, **style)
-        size, places, options = trial.get_window_extent().size, np.concatenate(taken), []
-        trial.remove()
-        for far, side in itertools.product((8, 18, 32), ((1, 0), (1, 1), (1, -1), (-1, 0), (-1, -1), (0, -1), (-1, 1))):
-            low = pixels(at) + np.array(side) * far * scale + (np.array(side) - 1) / 2 * size
-            outside = np.maximum(ax.bbox.min - low, 0) + np.maximum(low + size - ax.bbox.max, 0)
-            hidden = ((places > low - 2) & (places < low + size + 2)).all(1).sum() + 20 * outside.sum()
-            options.append((hidden, far, tuple(low)))
-        _, far, low = min(options, key=lambda option: option[:2])
-        lead = {"arrowstyle": "-", "linewidth": 0.6, "color": GREY, "shrinkA": 0, "shrinkB": 4} if far > 8 else None
-        note(ax, text, at, (low - pixels(at)) / scale, va="bottom", arrowprops=lead, **style)
-        taken.append(_grid(low, low + size))
+        label, costs = note(ax, text, at, arrowprops=lead, **style), {}
+        for far, (right, up) in places:
+            box = _placed(label, far, right, up)
+            outside = sum(not ax.bbox.contains(*corner) for corner in box.get_points())
+            costs[far, (right, up)] = 900 * outside + 30 * box.count_overlaps(boxes) + box.count_contains(path)
+        far, (right, up) = min(costs, key=costs.get)  # of the best the nearest
+        boxes.append(_placed(label, far, right, up))
+        label.arrow_patch.set_visible(far > 8)
 
 
-def _grid(low: Sequence[float], high: Sequence[float]) -> np.ndarray:
-    """Points that fill a box of pixels."""
-    return np.stack(np.meshgrid(*np.linspace(low, high, 12).T), -1).reshape(-1, 2)
+def _placed(label: Annotation, far: float, right: int, up: int) -> Bbox:
+    """Put a label so many points beside its place; gives the pixels that it covers."""
+    label.set(
+        position=(far * right, far * up), ha=("center", "left", "right")[right], va=("center", "bottom", "top")[up]
+    )
+    label.get_window_extent()  # works out where it stands, and counts its line as well
+    return Text.get_window_extent(label).padded(2)
 
 
 def number(value: float) -> str:
@@ -224,57 +221,27 @@ def number(value: float) -> str:
     return f"{value:.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.3g}"
 
 
-def _sentences(drawing: Drawing) -> list[str]:
-    """Kind and title; the finding, or from where to where each line goes; what the axes show."""
-    axes, kind = drawing.figure.axes, drawing.kind
-    titles = (drawing.figure.get_suptitle(), *(ax.get_title(loc="left") or ax.get_title() for ax in axes))
-    title = next(filter(None, titles), "")
-    lines = [line for ax in axes for line in ax.lines if _named(line) and len(line.get_ydata())]
-    ends = [(line.get_label(), *(number(line.get_ydata()[place]) for place in (0, -1))) for line in lines]
-    trends = "; ".join(f"{name}: {start} to {end}" if start != end else f"{name}: {end}" for name, start, end in ends)
-    finding = drawing.finding or (f"{trends}." if trends else "")
-    sentences = [f"{kind}: {title}." if title else f"{kind}.", *([finding] if finding else [])]
-    for ax in axes:
-        if ax.axison and ax.get_xlabel():
-            logs = [name for name, scale in (("x", ax.get_xscale()), ("y", ax.get_yscale())) if scale == "log"]
-            scale = ("", f", {''.join(logs)} logarithmic", ", both logarithmic")[len(logs)]
-            sentences.append(f"Axes: {' against '.join(filter(None, (ax.get_ylabel(), ax.get_xlabel())))}{scale}.")
-    return sentences
-
-
-def _contents(fig: Figure) -> list[str]:
-    """Axes with scale and limits, texts, and each labelled line, mark, bar and picture.
-
-    Artists without a label (matplotlib gives them one with a leading underscore) are left out: grid, guides, shades.
-    A figure's own label, where it has one, is its last line.
-    """
-    lines = []
-    for ax in fig.axes:
-        if fig.get_suptitle() and ax.get_title(loc="left"):
-            lines.append(f"Part: {ax.get_title(loc='left')}")
-        axes = (("x", ax.xaxis), ("y", ax.yaxis))
-        lines += [_axis(name, axis) for name, axis in axes if ax.axison and len(axis.get_ticklocs())]
-        lines += [f"Line {line.get_label()}: {_points(line.get_xydata())}" for line in ax.lines if _named(line)]
-        marks = [marks for marks in ax.collections if isinstance(marks, PathCollection) and _named(marks)]
-        lines += [f"Marks {mark.get_label()}: {_points(mark.get_offsets())}" for mark in marks]
-        for bars in filter(_named, ax.containers):
-            sizes = [bar.get_width() if bars.orientation == "horizontal" else bar.get_height() for bar in bars]
-            lines.append(f"Bars {bars.get_label()}: {' '.join(map(number, sizes))}")
-        lines += [_picture(image.get_label(), np.asarray(image.get_array())) for image in filter(_named, ax.images)]
-        texts = [" ".join(text.get_text().split()) for text in ax.texts if _named(text) and text.get_text().strip()]
-        lines += [f"Text: {' | '.join(texts)}"] if texts else []
-    return [*lines, *([fig.get_label()] if fig.get_label() else [])]
+def _contents(ax: Axes) -> Iterable[str]:
+    """Axes with unit, scale and limits; lines, bars, pictures, texts; none whose label begins with an underscore."""
+    if ax.axison:
+        for name, axis in (("x", ax.xaxis), ("y", ax.yaxis)):
+            limits = f"({axis.get_scale()}, {' to '.join(map(number, axis.get_view_interval()))})"
+            if isinstance(axis.get_major_formatter(), FuncFormatter):  # named ticks, say one per format
+                limits = ", ".join(label.get_text() for label in axis.get_ticklabels())
+            yield f"{name}: {axis.get_label_text()} {limits}".replace(":  ", ": ")
+    for marks in filter(_named, [*ax.lines, *(marks for marks in ax.collections if isinstance(marks, PathCollection))]):
+        points = getattr(marks, "get_xydata", marks.get_offsets if marks in ax.collections else None)()
+        yield f"{marks.get_label()}: {_points(points)}"
+    for bars in filter(_named, ax.containers):
+        sizes = [bar.get_width() if bars.orientation == "horizontal" else bar.get_height() for bar in bars]
+        yield f"{bars.get_label()}: {' '.join(map(number, sizes))}"
+    yield from (f"Picture {ax.get_title()}: {' × '.join(map(str, picture.get_size()))}" for picture in ax.images)
+    texts = [" ".join(text.get_text().split()) for text in ax.texts if _named(text) and text.get_text().strip()]
+    yield f"Text: {' | '.join(texts)}" if texts else ""
 
 
 def _named(artist: Any) -> bool:
     return not str(artist.get_label()).startswith("_")
-
-
-def _axis(name: str, axis: Axis) -> str:
-    low, high = axis.get_view_interval()
-    if isinstance(axis.get_major_formatter(), FuncFormatter):  # named ticks, say one per format
-        return f"{name}: {', '.join(label.get_text() for label in axis.get_ticklabels())}"
-    return f"{name}: {axis.get_label_text()} ({axis.get_scale()}, {number(low)} to {number(high)})"
 
 
 def _points(points: Iterable[Sequence[float]], most: int = 5) -> str:
@@ -284,10 +251,3 @@ def _points(points: Iterable[Sequence[float]], most: int = 5) -> str:
     picked = [*points[:-1][::step], *points[-1:]]
     text = " ".join(f"({number(x)}, {number(y)})" for x, y in picked)
     return text if len(picked) == len(points) else f"{text} of {len(points)} points"
-
-
-def _picture(name: str, pixels: np.ndarray) -> str:
-    """The size of a picture, and how bright its quarters are, in reading order."""
-    quarters = [part for half in np.array_split(pixels, 2) for part in np.array_split(half, 2, axis=1)]
-    means = " ".join(number(part.mean()) for part in quarters)
-    return f"Picture {name}: {' × '.join(map(str, pixels.shape))}, mean of each quarter {means}"

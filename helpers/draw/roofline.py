@@ -1,4 +1,4 @@
-"""Rooflines with ops under them, intensity against a size, and the bandwidth by working set."""
+"""Rooflines with ops under them, and the bandwidth by working set."""
 
 import itertools
 import math
@@ -13,8 +13,8 @@ from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter, NullLocat
 from helpers import units
 
 from helpers.draw.drawing import (  # isort: skip
-    BLACK, BLUE, DASHES, GREEN, GREY, GROUNDS, INKS, LOOKS, PLATE, VERMILLION, WIDTH, Made, Place, Series, arrow,
-    canvas, drawn, label_points, legend, note, number, past_ends,
+    BLACK, BLUE, DASHES, GREEN, GREY, GROUNDS, INKS, LOOKS, PLATE, VERMILLION, WIDTH, Made, Place, arrow, canvas,
+    drawn, label_points, legend, note, number,
 )  # fmt: skip
 from helpers.roofline import Roofline
 
@@ -186,49 +186,15 @@ def _point(ax: Axes, point: Point, region: str) -> None:
     ax.plot([point.intensity] * len(known), list(known.values()), color=GREY, linewidth=0.9, marker="", label="_gap")
     for role, rate in known.items():
         face, edge, width = ("white", ink, 1.6) if role == "predicted" else (ink, "white", 0.8)
-        look = {"facecolor": face, "edgecolor": edge, "linewidth": width, "label": f"{point.label} {role}"}
-        ax.scatter([point.intensity], [rate], s=54, marker=marker, zorder=5 + (role == "measured"), **look)
+        look = {"markerfacecolor": face, "markeredgecolor": edge, "markeredgewidth": width, "markersize": 7.5}
+        zorder = 5 + (role == "measured")
+        ax.plot([point.intensity], [rate], marker, label=f"{point.label} {role}", zorder=zorder, **look)
 
 
 @drawn("Line chart")
-def intensity_curves(curves: Series, ridges: Mapping[str, float], title: str, xlabel: str,
-                     crossings: Sequence[Place] = ()) -> Made:  # fmt: skip
-    """Intensity in FLOP/byte against a size, both logarithmic, and a line at each ridge, below which memory limits.
-
-    `curves` maps a name to its sizes and its intensities. With as many ridges as curves, each ridge has the colour of
-    its curve; with a single ridge the two sides are tinted. `crossings` are points (size, intensity) to be marked.
-    """
-    fig, ax = canvas(3.4, title, xlabel, "intensity (FLOP/byte)")
-    left, right = min(min(x) for x, _ in curves.values()), max(max(x) for x, _ in curves.values())
-    values = [value for _, y in curves.values() for value in y] + list(ridges.values())
-    bottom, top = min(values) / 1.6, max(values) * 2.5
-    ax.set(xscale="log", yscale="log", xlim=(left, right), ylim=(bottom, top))
-    ax.grid(visible=False)
-    for (name, (x, y)), (colour, marker, dash) in zip(curves.items(), itertools.cycle(LOOKS)):
-        look = {"marker": marker if len(x) <= 12 else "", "clip_on": False, "zorder": 3}
-        ax.plot(x, y, label=name, color=colour, linestyle=dash, **look)
-    past_ends(ax)
-    for (name, ridge), (colour, _, _) in zip(ridges.items(), itertools.cycle(LOOKS)):
-        colour = colour if len(ridges) == len(curves) > 1 else BLACK
-        ax.axhline(ridge, color=colour, linewidth=1, label=name, zorder=2)
-        note(ax, f"{name}: {number(ridge)}", (left, ridge), (4, 6), fontsize=8.5, color=INKS[colour], label="_ridge")
-    for x, y in crossings:
-        look = {"markerfacecolor": "white", "markersize": 7, "zorder": 5, "label": f"crossing at {x:.3g}"}
-        ax.plot([x], [y], "o", color=BLACK, **look)
-        ax.plot([x, x], [bottom, y], ":", color=BLACK, linewidth=0.9, marker="", label="_guide")
-    for text, x in {f"{x:.0f}": x for x, _ in crossings}.items():
-        note(ax, text, (x, bottom), (4, 22), weight="bold", zorder=6, label="_crossing")
-    for name, edge, up in (("memory-bound", bottom, 8), ("compute-bound", top, -8)) if len(ridges) == 1 else ():
-        (ridge,), (tint, ink, _) = ridges.values(), _REGIONS[name]
-        ax.axhspan(edge, ridge, color=tint, linewidth=0, zorder=0, label="_region")
-        note(ax, name, (right, edge), (-5, up), ha="right", color=INKS[ink], weight="bold", label=name)
-    words = ", ".join(f"{x:.0f} (intensity {number(y)})" for x, y in crossings)
-    return fig, f"A ridge is crossed at {xlabel} = {words}." if crossings else ""
-
-
-@drawn("Line chart")
-def bandwidth_sweep(bandwidths: Mapping[int, float], caches: Mapping[str, int], disturbed: Collection[int] = (),
-                    title: str = "") -> Made:  # fmt: skip
+def bandwidth_sweep(
+    bandwidths: Mapping[int, float], caches: Mapping[str, int], disturbed: Collection[int] = ()
+) -> Made:
     """Bandwidth in byte/s against the working set in bytes, both logarithmic, with a line at the size of each cache.
 
     `bandwidths` maps a working set to the bandwidth measured with it. `disturbed` are the working sets of which no
@@ -236,14 +202,14 @@ def bandwidth_sweep(bandwidths: Mapping[int, float], caches: Mapping[str, int], 
     measured, and where no quiet one is left.
     """
     sizes = sorted(bandwidths)
-    quiet, noisy = ([size for size in sizes if (size in disturbed) == aside] for aside in (False, True))
+    quiet = [size for size in sizes if size not in disturbed]
     if not quiet or not set(disturbed) <= set(sizes):
         raise ValueError(f"disturbed are some of the {len(sizes)} working sets, got {sorted(disturbed)}")
-    fig, ax = canvas(3.2, title or "Bandwidth by working set", "working set", "byte/s")
+    fig, ax = canvas(3.2, "Bandwidth by working set", "working set", "byte/s")
     ax.plot(quiet, [bandwidths[size] for size in quiet], color=BLUE, marker="o", label="measured")
-    if noisy:
+    if disturbed:
         look = {"color": GREY, "markeredgewidth": 1.8, "label": "disturbed"}
-        ax.plot(noisy, [bandwidths[size] for size in noisy], "x", **look)
+        ax.plot(sorted(disturbed), [bandwidths[size] for size in sorted(disturbed)], "x", **look)
         legend(ax)
     low, high = min(bandwidths.values()), max(bandwidths.values())
     ax.set_xscale("log", base=2)
@@ -260,6 +226,8 @@ def bandwidth_sweep(bandwidths: Mapping[int, float], caches: Mapping[str, int], 
     ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     ax.yaxis.set_major_formatter(EngFormatter(sep=" "))
     words = f"From {' to '.join(f'{rate} with {units.iec(size)}' for size, rate in ends.items())}."
-    if noisy:
-        words += f" {len(noisy)} of {len(sizes)} points are disturbed: {', '.join(map(units.iec, noisy))}."
+    if disturbed:
+        words += (
+            f" {len(disturbed)} of {len(sizes)} points are disturbed: {', '.join(map(units.iec, sorted(disturbed)))}."
+        )
     return fig, words

@@ -1,8 +1,7 @@
-"""Tensors on their storage: grids above strips, steps, merging, cache lines, and what named dimensions do to cells."""
+"""Tensors on their storage: grids above strips, steps, merging, cache lines; strips of any cells."""
 
 import itertools
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -10,11 +9,10 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
 from helpers.draw.drawing import (  # isort: skip
-    BLUE, GREEN, GREY, INKS, TINTS, VERMILLION, WIDTH, Made, Place, arrow, canvas, cell, drawn, figure, rows,
+    BLUE, GREEN, GREY, INKS, TINTS, VERMILLION, WIDTH, Made, Place, arrow, canvas, cell, drawn, rows,
 )  # fmt: skip
 from helpers.storage import layout, offset_of, plan_view, same_storage
 
-MOST_CELLS = 96
 _DIM_COLOURS = (BLUE, GREEN, INKS[VERMILLION])
 _MARGIN = 2.2  # room for the names at the left; lengths here are in storage cells
 Views = Mapping[str, torch.Tensor]
@@ -32,7 +30,7 @@ def storage(views: torch.Tensor | Views, title: str, *, trace: Sequence[int] | N
     A lane marks the cells that its tensor touches, with the position of the element: 0 for the first, 1 for the next;
     `×3` where three elements share the cell. For a single tensor, arrows show the step of each dimension, and `trace`
     is the index of one element to be followed from the grid to the strip. Up to six tensors of at most three
-    dimensions and 96 elements, on a storage of at most 96 cells; raises ValueError for tensors that do not fit or are
+    dimensions and 96 elements, on a storage of at most 24 cells; raises ValueError for tensors that do not fit or are
     of different storages, and for a trace of several tensors.
     """
     single = isinstance(views, torch.Tensor)
@@ -40,35 +38,32 @@ def storage(views: torch.Tensor | Views, title: str, *, trace: Sequence[int] | N
     if trace is not None and not single:
         raise ValueError(f"a trace follows one element of one tensor, got {len(views)} tensors")
     cells = _cells(views)
-    columns = math.ceil(len(cells) / math.ceil(len(cells) / 24))
-    width = max(columns, 13 if single else 18) + _MARGIN
+    width = max(len(cells), 13 if single else 18) + _MARGIN
     scale = (WIDTH - 0.15) / (width + 0.1)  # inches for a cell
     fig, ax = canvas(1, title)
-    x, y, deep = 0.0, 0.0, 0.0
+    x = y = deep = right = 0.0
     for (name, view), tint in zip(views.items(), TINTS, strict=False):
         wide = _width(name, view, scale)
         if x and x + wide > width:
             x, y, deep = 0.0, y - deep, 0.0
         corner = _grid(ax, name, view, tint, (x, y), scale)
         x, deep = x + wide, max(deep, y - corner[1] + (view.shape[-2] if view.dim() > 1 else 1) + 0.55)
+        right = max(right, x)
     moving = [k for k, size in enumerate(view.shape) if size > 1 and view.numel()] if single else []
-    top, height = y - deep - 0.85 * len(moving), 2.05 + 0.85 * len(views)
-
-    def at(offset: int) -> Place:
-        return _MARGIN + offset % columns, top - height * (offset // columns)
-
-    _strip(ax, at, cells, views, columns)
+    top, bottom = y - deep - 0.85 * len(moving), y - deep - 0.85 * (len(moving) + len(views)) - 1.8
+    _strip(ax, top, cells, views)
     for level, k in enumerate(sorted(moving, key=lambda k: (-view.stride(k), k)), 1):  # the longest step on top
-        _step(ax, at, view, k, 0.4 + 0.85 * (len(moving) - level))
+        _step(ax, top, view, k, 0.4 + 0.85 * (len(moving) - level))
     orders = {name or "tensor": [*map(str, offsets(view))] for name, view in views.items()}
     touched = (f"{name} in order: {' '.join(order[:32])}{' …' * (len(order) > 32)}" for name, order in orders.items())
     fig.set_label(f"Offsets touched: {'; '.join(touched)}")
-    law = _trace(ax, at, view, tuple(trace), corner, scale) if trace is not None else ""
-    bottom = at(len(cells) - 1)[1] - height + 0.25
-    fig.set_size_inches(WIDTH, 0.4 - bottom * scale)
+    law = _trace(ax, top, view, tuple(trace), corner, scale) if trace is not None else ""
+    used = max(right + (5 if single else 0), len(cells) + _MARGIN + 0.2)  # a small tensor makes a small picture
+    height = 0.4 - bottom * scale
+    fig.set_size_inches(max(min(WIDTH, used * scale + 0.15), 4.4), height)
     fig.set_layout_engine("none")
-    ax.set_position((0.01, 0, 0.98, 1 - 0.35 / (0.4 - bottom * scale)))
-    ax.set(xlim=(0, width + 0.1), ylim=(bottom, 0))
+    ax.set_position((0.01, 0, 0.98, 1 - 0.35 / height))
+    ax.set(xlim=(0, (fig.get_figwidth() * 0.98) / scale), ylim=(bottom, 0))
     return fig, f"Element {list(trace)} lies at offset {law}." if law else ""
 
 
@@ -76,12 +71,12 @@ def _cells(views: Views) -> list[Any]:
     """The values on the storage that all the views share, in order; refuses what cannot be drawn."""
     first = next(iter(views.values()))
     count = layout(first).storage_bytes // first.element_size()
-    if not 1 <= count <= MOST_CELLS or len(views) > len(TINTS):
-        limits = f"a strip has 1 to {MOST_CELLS} cells and at most {len(TINTS)} tensors"
+    if not 1 <= count <= 24 or len(views) > len(TINTS):
+        limits = f"a strip has 1 to 24 cells and at most {len(TINTS)} tensors"
         raise ValueError(f"{limits}, got {count} and {len(views)}")
     for name, view in views.items():
-        if view.dim() > 3 or view.numel() > MOST_CELLS:
-            limits = f"a grid has at most 3 dimensions and {MOST_CELLS} elements"
+        if view.dim() > 3 or view.numel() > 96:
+            limits = "a grid has at most 3 dimensions and 96 elements"
             raise ValueError(f"{limits}, {name or 'this tensor'} has shape {tuple(view.shape)}")
         if not same_storage(first, view) or view.dtype != first.dtype:
             raise ValueError(f"{name} has another storage or dtype: a strip shows the views of one storage")
@@ -132,56 +127,49 @@ def _grid(ax: Axes, name: str, view: torch.Tensor, tint: str, at: Place, scale: 
     return left, top
 
 
-def _strip(ax: Axes, at: Callable[[int], Place], cells: Sequence[Any], views: Views, columns: int) -> None:
-    """The storage in rows of cells with their offsets, and a lane per tensor with the position of each element."""
-    levels = {"storage": 0.5, "offset": 1.33} | {name or "element": 2.18 + 0.85 * i for i, name in enumerate(views)}
+def _strip(ax: Axes, top: float, cells: Sequence[Any], views: Views) -> None:
+    """The storage as a row of cells with their offsets, and a lane per tensor with the position of each element."""
+    lanes = {name or "element": 2.18 + 0.85 * i for i, name in enumerate(views)}
+    for name, below in {"storage": 0.5, "offset": 1.33, **lanes}.items():
+        ax.text(_MARGIN - 0.15, top - below, name, ha="right", va="center", fontsize=8, label="_name")
     for offset, value in enumerate(cells):
-        x, y = at(offset)
-        cell(ax, x, y - 1, _text(value))
-        ax.text(x + 0.5, y - 1.33, str(offset), fontsize=7.5, ha="center", va="center", color=INKS[GREY], label="_at")
-        for name, below in levels.items() if offset % columns == 0 else ():
-            look = {"ha": "right", "va": "center", "fontsize": 8, "label": "_name"}
-            ax.text(x - 0.15, y - below, name, color=INKS[GREY] if name == "offset" else "black", **look)
-    for (name, view), tint in zip(views.items(), TINTS, strict=False):
+        cell(ax, _MARGIN + offset, top - 1, _text(value))
+        look = {"fontsize": 7.5, "ha": "center", "va": "center", "color": INKS[GREY], "label": "_offset"}
+        ax.text(_MARGIN + offset + 0.5, top - 1.33, str(offset), **look)
+    for view, below, tint in zip(views.values(), lanes.values(), TINTS, strict=False):
         found: dict[int, list[int]] = {}
         for position, offset in enumerate(offsets(view)):
             found.setdefault(offset, []).append(position)
         for offset, (first, *more) in found.items():
-            x, y = at(offset)
-            text = f"×{1 + len(more)}" if more else str(first)
-            cell(ax, x, y - levels[name or "element"] - 0.37, text, tint, 0.75)
+            cell(ax, _MARGIN + offset, top - below - 0.37, f"×{1 + len(more)}" if more else str(first), tint, 0.75)
 
 
-def _step(ax: Axes, at: Callable[[int], Place], view: torch.Tensor, k: int, level: float) -> None:
+def _step(ax: Axes, top: float, view: torch.Tensor, k: int, level: float) -> None:
     """The step along the strip from the first element to its neighbour in dimension k, with its label at the right."""
-    start, colour = view.storage_offset(), _DIM_COLOURS[k]
-    (x0, y0), (x1, y1) = at(start), at(start + view.stride(k))
-    left, up = x0 + 0.3 + 0.2 * k, y0 + level  # so that two steps of one length lie beside each other
-    right, width = left, {"linewidth": 1.5, "marker": "", "color": colour, "label": "_step"}
-    if y0 == y1:
-        right = x1 + left - x0 if x1 != x0 else x0 + 0.9 + 0.05 * k  # a step of 0 leads back to its own cell
-        ax.plot([left, left, right], [y0, up, up], **width)
-        arrow(ax, (right, up), (right, y1), colour)
-    else:  # to another row: straight down, beside the digits
-        ax.plot([left, left], [y0, up], **width)
-        arrow(ax, (x0 + 0.1, y0 - 1), (x1 + 0.1, y1), colour)
-    label = f"dim {k}: +{view.stride(k)}"
-    ax.text(right + 0.2, up, label, va="center", fontsize=8.5, color=INKS.get(colour, colour))
+    left, colour = (
+        _MARGIN + view.storage_offset() + 0.3 + 0.2 * k,
+        _DIM_COLOURS[k],
+    )  # two of one length lie side by side
+    right = left + (view.stride(k) or 0.4)  # a step of 0 leads back to its own cell
+    style = {"linewidth": 1.5, "marker": "", "color": colour, "label": "_step"}
+    ax.plot([left, left, right], [top, top + level, top + level], **style)
+    arrow(ax, (right, top + level), (right, top), colour)
+    place, side = (right + 0.2, "left") if view.stride(k) else (left - 0.2, "right")
+    look = {"va": "center", "ha": side, "fontsize": 8.5, "color": INKS.get(colour, colour)}
+    ax.text(place, top + level, f"dim {k}: +{view.stride(k)}", **look)
 
 
-def _trace(ax: Axes, at: Callable[[int], Place], view: torch.Tensor, index: tuple, corner: Place, scale: float) -> str:
+def _trace(ax: Axes, top: float, view: torch.Tensor, index: tuple, corner: Place, scale: float) -> str:
     """One element marked in the grid and on the strip, joined by an arrow; gives its offset as a sum."""
-    offset = offset_of(index, view)
-    law = f"{_law(view, index)} = {offset}"
+    law = f"{_law(view, index)} = {offset_of(index, view)}"
     s, r, c = (0,) * (3 - view.dim()) + index
-    x, y = corner[0] + s * (view.shape[-1] + 0.6) + c, corner[1] - r - 1
-    below, top = at(offset)
+    x, y, below = corner[0] + s * (view.shape[-1] + 0.6) + c, corner[1] - r - 1, _MARGIN + offset_of(index, view)
     for left, bottom in ((x, y), (below, top - 1)):
         ax.add_patch(Rectangle((left, bottom), 1, 1, fill=False, edgecolor=VERMILLION, linewidth=2.4, zorder=5))
     arrow(ax, (x + 0.5, y), (below + 0.5, top), VERMILLION, arrowstyle="-|>", linewidth=1.8, linestyle="--")
-    right, line = corner[0] + _width("", view, scale), 0.165 / scale
     look = {"fontsize": 9, "weight": "bold", "color": INKS[VERMILLION], "va": "top"}
-    ax.text(right, corner[1] - 4 * line, f"[{', '.join(map(str, index))}] → {law}", **look)
+    start = corner[0] + _width("", view, scale), corner[1] - 4 * 0.165 / scale
+    ax.text(*start, f"[{', '.join(map(str, index))}] → {law}", **look)
     return law
 
 
@@ -201,7 +189,7 @@ def merging(views: Views, title: str) -> Made:
     columns, findings = max(map(max, orders.values())) + 1, []
     fig, ax = canvas(0.45 + 1.15 * len(views), title)
     for row, (name, view) in enumerate(views.items()):
-        y, order, (height, width), (outer, inner) = -3.4 * row, orders[name], view.shape, view.stride()
+        y, order, (height, width), (outer, inner) = -3.6 * row, orders[name], view.shape, view.stride()
         for offset in range(columns):
             position = order.index(offset) if offset in order else None
             tint = "white" if position is None else TINTS[position // width % 5]
@@ -214,10 +202,10 @@ def merging(views: Views, title: str) -> Made:
         rule = f"{outer} {'=' if merges else '≠'} {width} × {inner}"
         verdict = f"merges into ({height * width},), stride {inner}" if merges else "does not merge"
         findings.append(f"{name}: {verdict}, {rule}")
-        ax.text(0, y + 1.2, f"{name}  shape {tuple(view.shape)}, stride {view.stride()}")
         words = f"step {inner:+d}, jump {order[width] - order[width - 1]:+d}: {rule}, {verdict}".replace("-", "−")
-        ax.text(columns, y + 1.2, words, ha="right", weight="bold", color=INKS[colour])
-    ax.set(xlim=(-0.1, columns + 0.1), ylim=(-3.4 * (len(views) - 1) - 1.6, 2.1))
+        ax.text(0, y + 1.75, f"{name}  shape {tuple(view.shape)}, stride {view.stride()}", fontsize=8.5)
+        ax.text(0, y + 1.15, words, weight="bold", color=INKS[colour], fontsize=8.5)
+    ax.set(xlim=(-0.1, columns + 0.1), ylim=(-3.6 * (len(views) - 1) - 1.4, 2.5))
     return fig, f"{'; '.join(findings)}."
 
 
@@ -252,42 +240,21 @@ def walk(views: Views, title: str, *, steps: int = 16, line: int = 64) -> Made:
 
 
 @drawn("Strips of cells")
-def groups(members: Mapping[str, Sequence[int]], title: str, group: str) -> Made:
-    """A strip of cells per row, in the order of memory: each cell carries the number of its group, below its position.
+def strips(rows_: Mapping[str, Sequence[Any]], title: str, xlabel: str, order: Sequence[Any] = ()) -> Made:
+    """A strip of cells per row, each with its text; cells of one text have one tint, whichever row they are in.
 
-    `group` names what the numbers count, such as head. Same number, same tint.
+    `order` names the texts that take the first tints: blue, vermillion, green.
     """
-    length = max(map(len, members.values()))
-    fig, ax = canvas(0.75 + 0.62 * len(members), title, f"position in memory; the cell says which {group}")
-    for row, strip in enumerate(members.values()):
-        for position, member in enumerate(strip):
-            cell(ax, position, row - 0.32, str(member), TINTS[member % 5], 0.64, fontsize=10, label=str(member))
-    rows(ax, members)
-    ax.set_xticks([position + 0.5 for position in range(length)], map(str, range(length)))
-    ax.tick_params(length=0, labelfontfamily="DejaVu Sans Mono")
+    length = max(map(len, rows_.values()))
+    fig, ax = canvas(0.72 + 0.34 * len(rows_), title, xlabel)
+    texts = dict.fromkeys([*order, *itertools.chain(*rows_.values())])
+    tints = dict(zip(texts, itertools.cycle(TINTS)))
+    for row, strip in enumerate(rows_.values()):
+        for place, text in enumerate(strip):
+            cell(
+                ax, place, row - 0.36, str(text), tints[text], 0.72, fontsize=10 if length < 24 else 7, label=str(text)
+            )
+    rows(ax, rows_)
+    ax.set(xlim=(-0.05, length + 0.05), xticks=[])
     ax.spines[:].set_visible(False)
-    ax.grid(visible=False)
-    ax.set_xlim(0, length)
-    return fig, ""
-
-
-@drawn("Pictures")
-def images(pictures: Views, title: str, columns: int = 1) -> Made:
-    """Pictures side by side at one scale, each with its name and its shape.
-
-    A picture is a tensor of shape (height, width), drawn in greys, or (height, width, 3); 0 is black and 1 is white.
-    """
-    lines = math.ceil(len(pictures) / columns)
-    tall, wide = (max(picture.shape[side] for picture in pictures.values()) for side in (0, 1))
-    height = 0.4 + lines * (0.4 + min((WIDTH / columns - 0.2) * tall / wide, 2.4))
-    plain = {"frame_on": False, "xticks": [], "yticks": []}
-    fig, axes = figure(height=height, nrows=lines, ncols=columns, squeeze=False, subplot_kw=plain)
-    fig.suptitle(title, x=0.01, ha="left", fontsize=10.5, weight="bold")
-    for ax, (name, picture) in zip(axes.flat, pictures.items(), strict=False):
-        pixels = picture.detach().cpu().clamp(0, 1).numpy()
-        ax.imshow(pixels, cmap="gray", vmin=0, vmax=1, interpolation="nearest", label=name)
-        ax.set(xlim=(-0.5, wide - 0.5), ylim=(tall - 0.5, -0.5), anchor="NW")  # one scale for all
-        edge = {"fill": False, "edgecolor": GREY, "linewidth": 0.8, "clip_on": False}
-        ax.add_patch(Rectangle((-0.5, -0.5), picture.shape[1], picture.shape[0], **edge))
-        ax.set_title(f"{name}   {tuple(picture.shape)}", fontsize=8.5, weight="normal", family="DejaVu Sans Mono")
     return fig, ""

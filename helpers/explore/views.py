@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from traitlets import Bool, Dict, Enum, Float, Int, List, Unicode
 
-from helpers import budget, draw, formats, specs
+from helpers import budget, draw, formats, specs, units
 from helpers.explore.view import CONSTANT, STATE, View
 from helpers.formats import FloatFormat
 from helpers.model import MODELS, Config
@@ -171,6 +171,9 @@ class Plan(View, module="budget.js"):
         return budget.training(model, **sizes, precision=self.precision, recompute=self.recompute)
 
     def _drawing(self) -> draw.Drawing:
-        title = f"{self.model} on {self.machine}, {self.task}"
-        step, memory = self.step, specs.find(self.machine).memory
-        return draw.memory_and_time(step.memory, memory, step.times(self.roof), title)
+        arithmetic, moving = (units.duration(seconds) for seconds in self.step.times(self.roof))
+        step = f"a step: {arithmetic} of arithmetic, {moving} of memory traffic"
+        title = f"{self.model} on {self.machine}, {self.task}\n{step}"
+        memory = {term: nbytes / 1e9 for term, nbytes in self.step.memory.items()}
+        limit = "one device", specs.find(self.machine).memory / 1e9
+        return draw.bars({"memory": memory}, title, "GB per device", limit)
