@@ -22,7 +22,9 @@ from tests.tools.contrast import contrast
 
 GPT2, LLAMA = MODELS["GPT-2 small"], MODELS["Llama 3 8B"]
 MATRIX = torch.arange(10, 22).view(3, 4)
+ROWS = torch.zeros(16, 16)  # a row is a line of 64 bytes
 H100, CPU = Roofline(989.5e12, 3.35e12), Roofline(180e9, 40e9)
+TWO_ROOFS = {"40 GB": Roofline(312e12, 1.555e12), "80 GB": Roofline(312e12, 2.039e12)}
 OPS = [
     draw.Point(name, x, CPU.attainable(x), CPU.attainable(x) * share)
     for name, x, share in [
@@ -31,39 +33,53 @@ OPS = [
         ("matmul 256", 42.7, 0.8), ("matmul 1024", 171, 0.97), ("attention", 176, 0.6), ("MLP step", 107, 0.8),
     ]
 ]  # fmt: skip
+TIMES, ROLES = {"a": (1e-9, 2e-6), "b": (4e-6, 2e-6)}, ("arithmetic", "memory")
+SWEEP = {2**14: 3e11, 2**20: 1e9, 2**24: 1e11}
 GALLERY = {
     "bits": lambda: draw.bits(0x3F80, "bfloat16"),
     "layouts": draw.layouts,
-    "number_line": lambda: draw.number_line(["float4_e2m1fn", "float8_e5m2"], 0, 6, "title"),
     "ranges": lambda: draw.ranges(mark=1e-8),
     "spacing": lambda: draw.spacing(["bfloat16", "float16"], 2**-28, 2**12, marks=[1e-8, 1000]),
-    "quantisers": lambda: draw.quantisers({"bfloat16": (16, 0.002), "MXFP4": (4.25, 0.1)}, "title"),
     "storage": lambda: draw.storage(MATRIX, "title", trace=(2, 1)),
     "storage of views": lambda: draw.storage({"x": MATRIX, "x[1]": MATRIX[1], "x.t()": MATRIX.t()}, "title"),
-    "storage in rows": lambda: draw.storage(torch.arange(96).view(3, 4, 8), "title"),
-    "merging": lambda: draw.merging({"x": MATRIX, "x.t()": MATRIX.t()}, "title"),
+    "storage of an expand": lambda: draw.storage(torch.arange(4).expand(2, 3, 4), "title"),
+    "merging": lambda: draw.merging({"x": MATRIX, "the transpose of x": MATRIX.t()}, "title"),
     "walk": lambda: draw.walk({"rows": torch.zeros(8, 8)}, "title"),
-    "groups": lambda: draw.groups({"(a b)": [0, 0, 1, 1]}, "title", "head"),
-    "images": lambda: draw.images({"grey": torch.eye(4), "colour": torch.ones(6, 4, 3)}, "title", columns=2),
-    "lines": lambda: draw.lines({"a": ([1, 10], [1, 2]), "b": ([1, 10], [3, 4])}, "title", "x", "y", log="xy"),
+    "strips": lambda: draw.strips({"(a b)": [0, 0, 1, 1]}, "title", "position"),
+    "lines": lambda: chart(),
+    "points": lambda: draw.lines({}, "title", "bits", "error", log="xy", marks={"a": (4, 0.1), "b": (16, 0.01)}),
     "bars": lambda: draw.bars({"a": 0.4, "b": 6.0}, "title", "MFU", ("limit", 1.0)),
-    "dots": lambda: draw.dots({"a": 1e20, "b": 2e25}, "title", "FLOP", {"line": 1e26}),
-    "stacked_bars": lambda: draw.stacked_bars({"r": {"p": 2, "q": 4}, "s": {"q": 4}}, "title", "bytes", ("all", 8)),
-    "runs": lambda: draw.runs([0.002, 0.001, 0.004, 0.002], "title"),
-    "two_times": lambda: draw.two_times({"a": (1e-9, 2e-6), "b": (3e-6, 2e-6)}, "title"),
-    "predicted_and_measured": lambda: draw.predicted_and_measured({"a": (1e-9, 2e-6), "b": (3e-6, 2e-6)}, "title"),
-    "memory_over_time": lambda: draw.memory_over_time([1e9, 3e9, 2e9], "title", capacity=("card", 4e9)),
-    "memory_and_time": lambda: draw.memory_and_time({"weights": 2e9, "KV cache": 5e9}, 8e9, (1e-3, 5e-2), "title"),
+    "bars of parts": lambda: draw.bars({"r": {"p": 2, "q": 4}, "s": {"q": 0.01}}, "title", "bytes", ("all", 8)),
+    "dots": lambda: draw.dots({"a": 1e20, "b": 2e25}, "title", "FLOP", limits={"line": 1e26}),
+    "dots in pairs": lambda: draw.dots(TIMES, "title", "time", ROLES),
+    "memory_over_time": lambda: draw.memory_over_time([1e9, 3e9, 2e9], "title", {"forward": 0, "backward": 2}),
     "roofline": lambda: draw.roofline({"H100": H100}),
     "roofline of many": lambda: draw.roofline({"CPU": CPU}, OPS, "many points", height=4.5),
     "roofline of dtypes": lambda: draw.roofline({f"{10**i}": Roofline(10.0 ** (12 + i), 1e11) for i in range(3)}),
-    "intensity_curves": lambda: draw.intensity_curves({"a": ([1, 999], [1, 999])}, {"r": 9}, "title", "n", [(9, 9)]),
     "bandwidth_sweep": lambda: draw.bandwidth_sweep({2**p: 1e12 / p for p in range(14, 31)}, {"L1": 2**16}, [2**20]),
+    "block": lambda: draw.block(LLAMA, 8, 8192, decode=True),
+    "einsum_box": lambda: draw.einsum_box("t c, s c -> t s", {"t": 3, "s": 20, "c": 5}),
 }
 
 
-def chart():
-    return draw.lines({"a": ([1, 10], [1, 2]), "b": ([1, 10], [3, 4])}, "title", "x / s", "y / B", log="xy")
+def chart(title="title"):
+    return draw.lines({"a": ([1, 10], [1, 2]), "b": ([1, 10], [3, 4])}, title, "x / s", "y / B", log="y")
+
+
+def texts(drawing):
+    return [text.get_text() for ax in drawing.figure.axes for text in ax.texts]
+
+
+def lines_of(drawing):
+    """The labelled lines of a drawing by their names: x and y."""
+    return {line.get_label(): line.get_xydata().tolist() for ax in drawing.figure.axes for line in ax.lines}
+
+
+def boxes_of(drawing, names):
+    """The places of some texts, in pixels."""
+    drawing.figure.canvas.draw()
+    found = (text for ax in drawing.figure.axes for text in ax.texts if text.get_text() in names)
+    return {text.get_text(): Text.get_window_extent(text) for text in found}
 
 
 def test_a_drawing_displays_itself_as_a_picture_and_in_words():
@@ -77,28 +93,33 @@ def test_a_drawing_displays_itself_as_a_picture_and_in_words():
 
 def test_the_words_are_made_from_what_is_drawn():
     assert chart().words.splitlines() == [
-        "Line chart: title. a: 1 to 2; b: 3 to 4. Axes: y / B against x / s, both logarithmic.",
-        "x: x / s (log, 0.891 to 11.2)",
+        "Line chart: title.",
+        "a: 1 to 2; b: 3 to 4",
+        "x: x / s (linear, 0.55 to 10.4)",
         "y: y / B (log, 0.933 to 4.29)",
-        "Line a: (1, 1) (10, 2)",
-        "Line b: (1, 3) (10, 4)",
+        "a: (1, 1) (10, 2)",
+        "b: (1, 3) (10, 4)",
     ]
 
 
 @pytest.mark.parametrize("title", ["short", "a title of more than two hundred characters " * 6])
-def test_an_alt_text_has_at_most_200_characters_and_opens_the_words(title):
-    drawing = draw.lines({"a": ([1, 10], [1, 2])}, title, "x", "y")
-    assert 20 <= len(drawing.alt) <= 200 and drawing.words.startswith(drawing.alt)
-    assert "a: 1 to 2." in drawing.words
+def test_an_alt_text_has_at_most_200_characters(title):
+    assert 20 <= len(chart(title).alt) <= 200 and chart(title).alt.startswith(f"Line chart: {title[:40]}")
 
 
 def test_a_learners_own_figure_is_shown_the_same_way():
     figure = Figure(figsize=(4, 3), dpi=100)
-    axes = figure.subplots()
-    axes.bar(["x", "y"], [1, 2], label="heights")
+    figure.subplots().bar(["x", "y"], [1, 2], label="heights")
     data, metadata = draw.show(figure)._repr_mimebundle_()
-    assert data["text/plain"].startswith("Bar chart.") and "Bars heights: 1 2" in data["text/plain"]
+    assert data["text/plain"].startswith("Figure.") and "heights: 1 2" in data["text/plain"]
     assert (metadata["image/png"]["width"], metadata["image/png"]["height"]) == (400, 300)
+
+
+def test_a_picture_says_its_name_and_its_size():
+    figure, ax = draw.figure()
+    ax.imshow(torch.zeros(4, 6))
+    ax.set_title("patches")
+    assert "Picture patches: 4 × 6" in draw.show(figure).words
 
 
 def test_show_refuses_what_is_no_figure():
@@ -119,22 +140,13 @@ def test_drawing_does_not_load_pyplot():
     subprocess.run([sys.executable, "-c", code], check=True, env=environment)
 
 
-def texts(drawing):
-    return [text.get_text() for ax in drawing.figure.axes for text in ax.texts]
-
-
-def lines_of(drawing):
-    """The labelled lines of a drawing by their names: x and y."""
-    return {line.get_label(): line.get_xydata().tolist() for ax in drawing.figure.axes for line in ax.lines}
-
-
 @pytest.mark.parametrize("name", GALLERY)
 def test_every_figure_has_a_title_and_words_and_no_text_leaves_the_picture(name):
     drawing = GALLERY[name]()
     drawing.png()
     drawn, (width, height) = drawing.figure.get_tightbbox(), drawing.figure.get_size_inches()
     assert drawn.x0 > -0.05 and drawn.y0 > -0.05 and drawn.x1 < width + 0.05 and drawn.y1 < height + 0.05
-    assert width <= 6.4 and drawing.alt.startswith(f"{drawing.kind}: ") and 60 < len(drawing.words) < 2200
+    assert width <= 6.4 and drawing.alt.startswith(f"{drawing.kind}: ") and 50 < len(drawing.words) < 2200
 
 
 @pytest.mark.parametrize("ground", ["white", *GROUNDS])
@@ -148,15 +160,14 @@ def test_black_digits_can_be_read_on_every_tint():
 
 def test_long_lines_are_thinned_out_in_words():
     words = draw.lines({"a": (range(101), range(101))}, "t", "x", "y").words
-    assert "Line a: (0, 0) (25, 25) (50, 50) (75, 75) (100, 100) of 101 points" in words
+    assert "a: (0, 0) (25, 25) (50, 50) (75, 75) (100, 100) of 101 points" in words
 
 
-def test_names_of_lines_that_end_together_are_moved_apart():
-    drawing = draw.lines({"high": ([1, 9], [1, 5.01]), "low": ([1, 9], [9, 5])}, "title", "x", "y")
-    drawing.figure.canvas.draw()
-    high, low = (next(t for t in drawing.figure.axes[0].texts if t.get_text() == name) for name in ("high", "low"))
-    gap = high.get_window_extent().y0 - low.get_window_extent().y0
-    assert gap * 72 / drawing.figure.dpi >= 10  # points
+@pytest.mark.parametrize("log", ["", "xy"])
+def test_names_of_lines_that_end_together_are_moved_apart(log):
+    drawing = draw.lines({"high": ([1, 9], [1, 5.01]), "low": ([1, 9], [9, 5])}, "title", "x", "y", log)
+    boxes = boxes_of(drawing, {"high", "low"})
+    assert (boxes["high"].y0 - boxes["low"].y0) * 72 / drawing.figure.dpi >= 10  # points
 
 
 def test_a_mark_on_a_line_carries_its_text():
@@ -168,11 +179,10 @@ def test_a_mark_on_a_line_carries_its_text():
 def test_bits_show_each_digit_and_the_place_values(fmt):
     fmt = formats.find(fmt)
     code = formats.encode(1.5, fmt)
-    shown = texts(draw.bits(code, fmt))
-    digits = [text for text, artist in zip(shown, draw.bits(code, fmt).figure.axes[0].texts, strict=True)
-              if artist.get_fontfamily() == ["DejaVu Sans Mono"]]  # fmt: skip
-    assert "".join(digits) == f"{code:0{fmt.bits}b}"
-    assert {"1", "1/2"} <= set(shown) if fmt.bits <= 16 else {"2⁰", "2⁻¹"} <= set(shown)
+    (ax,) = draw.bits(code, fmt).figure.axes
+    shown, digits = {text.get_text() for text in ax.texts}, [t for t in ax.texts if "Mono" in t.get_fontfamily()[0]]
+    assert "".join(text.get_text() for text in digits) == f"{code:0{fmt.bits}b}"
+    assert {"1", "1/2"} <= shown if fmt.bits <= 16 else {"2⁰", "2⁻¹"} <= shown
 
 
 def test_bits_say_what_the_fields_stand_for():
@@ -182,53 +192,36 @@ def test_bits_say_what_the_fields_stand_for():
     assert "0 10000000 1001001" in drawing.alt
 
 
-def test_layouts_have_a_bar_per_field():
-    sizes = [
-        [bar.get_width() for bar in bars] for bars in draw.layouts(["float16", "bfloat16"]).figure.axes[0].containers
-    ]
-    assert sizes == [[1, 1], [5, 8], [10, 7]]
-
-
-TWO_ROOFS = {"40 GB": Roofline(312e12, 1.555e12), "80 GB": Roofline(312e12, 2.039e12)}
-OP, TWO_OPS = draw.Point("a", 170, 2.65e14), [draw.Point("a", 4.4, 20e9, 10e9), draw.Point("b", 4.5, 20e9)]
-ROWS, RUNS = torch.zeros(16, 16), [1e-3, 1.1e-3, 1.05e-3, 1e-3, 9e-3]  # a row is a line of 64 bytes
-MEMORY = {"capacity": ("card", 4e9), "phases": {"go": 0, "back": 2}}
-SWEEP, CURVE = {2**14: 3e11, 2**20: 1e9, 2**24: 1e11}, ([1, 1000], [1, 1000])
+def test_layouts_have_a_cell_per_bit():
+    assert "".join(texts(draw.layouts())).count("seeeeeeeefffffff") == 3  # tfloat32, bfloat16, and float32 again
 
 
 @pytest.mark.parametrize(
     ("call", "finding"),
     [
-        (lambda: draw.ranges(["float32", "float16"], mark=1e-8), "1e-8 is normal in float32. 1e-8 is lost in float16."),
-        (lambda: draw.ranges(["float16"], mark=1e-7), "1e-7 is subnormal in float16."),
-        (lambda: draw.ranges(["float16"], mark=1e5), "1e5 is lost in float16."),
-        (lambda: draw.quantisers({"a": (8, 0.01)}, "t"), "a errs by 0.01 at 8 bits."),
+        (lambda: draw.ranges(mark=1e-7), "1e-7 is subnormal in float16."),
+        (lambda: draw.ranges(mark=1e-8), "1e-8 is normal in float64, float32, tfloat32, bfloat16. 1e-8 is lost"),
+        (lambda: draw.ranges(mark=1e5), "1e5 is lost in float16"),
         (lambda: draw.storage(MATRIX, "t", trace=(2, 1)), "Element [2, 1] lies at offset 0 + 2 × 4 + 1 × 1 = 9."),
         (lambda: draw.merging({"x": MATRIX}, "t"), "x: merges into (12,), stride 1, 4 = 4 × 1."),
         (lambda: draw.merging({"x": MATRIX.t()}, "t"), "x: does not merge, 1 ≠ 3 × 4."),
         (lambda: draw.walk({"x": ROWS}, "t"), "x: 16 steps touch 1 line, of 64 bytes each."),
         (lambda: draw.walk({"x": ROWS.t()}, "t"), "x: 16 steps touch 16 lines, of 64 bytes each."),
-        (lambda: draw.dots({"a": 1.0, "b": 20.0}, "t", "FLOP"), "a 1, b 20 (FLOP)."),
-        (lambda: draw.two_times({"a": (1, 2), "b": (3, 2)}, "t"),
-         "The arithmetic takes longer for b. The memory takes longer for a."),
-        (lambda: draw.memory_over_time([1e9, 5e9, 2e9], "t", **MEMORY),
-         "The peak 5 GB comes at event 1 of 3, in go; does not fit into card."),
-        (lambda: draw.memory_and_time({"a": 8e9}, 8e9, (1, 5), "t"), "8 GB of 8 GB: fits. The memory bounds the step."),
-        (lambda: draw.memory_and_time({"a": 9e9}, 8e9, (5, 1), "t"),
-         "9 GB of 8 GB: does not fit. The arithmetic bounds the step."),
-        (lambda: draw.runs(RUNS, "t"),
-         "Median 1.05 ms, the middle half from 1 to 1.1 ms; 1 of 5 runs took more than 1.9 ms."),
-        (lambda: draw.roofline(TWO_ROOFS, [OP]), "Ridges at 153, 201 FLOP/byte. In between: a."),
-        (lambda: draw.roofline({"CPU": CPU}, TWO_OPS),
+        (lambda: draw.bars({"a": {"p": 1, "q": 2}, "b": 4}, "t", "GB"), "a 3, b 4 (GB)."),
+        (lambda: draw.dots({"a": 1.0, "b": 20.0}, "t", "FLOP"), "a 1, b 20."),
+        (lambda: draw.dots(TIMES, "t", "time", ROLES), "Memory / arithmetic: a 2000, b 0.5."),
+        (lambda: draw.memory_over_time([1e9, 5e9, 2e9], "t", {"go": 0, "back": 2}),
+         "The peak 5 GB comes at operation 1 of 3, in go."),
+        (lambda: draw.roofline(TWO_ROOFS, [draw.Point("a", 170, 2.65e14)]),
+         "Ridges at 153, 201 FLOP/byte. In between: a."),
+        (lambda: draw.roofline({"CPU": CPU}, [draw.Point("a", 4.4, 20e9, 10e9), draw.Point("b", 4.5, 20e9)]),
          "Ridge at 4.5 FLOP/byte. Memory-bound: a at 50% of the prediction. Compute-bound: b."),
-        (lambda: draw.intensity_curves({"a": CURVE}, {"ridge": 100}, "t", "n", [(100, 100)]),
-         "A ridge is crossed at n = 100 (intensity 100)."),
         (lambda: draw.bandwidth_sweep(SWEEP, {}, disturbed=[2**20]),
          "From 300 GB/s with 16 KiB to 100 GB/s with 16 MiB. 1 of 3 points are disturbed: 1 MiB."),
     ],
 )  # fmt: skip
 def test_the_finding_is_in_the_data(call, finding):
-    assert call().finding == finding
+    assert finding in call().finding
 
 
 def test_spacing_draws_the_gap_of_the_format():
@@ -244,9 +237,8 @@ def test_spacing_marks_the_gap_at_a_number():
 
 
 def test_a_storage_has_a_cell_for_each_element_in_strip_grid_and_lane():
-    cells = [patch for patch in draw.storage(torch.arange(4).expand(3, 4), "t").figure.axes[0].patches
-             if isinstance(patch, Rectangle)]  # fmt: skip
-    assert len(cells) == 4 + 12 + 4  # twelve elements share four cells
+    (ax,) = draw.storage(torch.arange(4).expand(3, 4), "t").figure.axes
+    assert sum(isinstance(patch, Rectangle) for patch in ax.patches) == 4 + 12 + 4  # twelve elements share four cells
 
 
 def test_a_storage_says_which_cells_are_touched_in_order():
@@ -254,33 +246,20 @@ def test_a_storage_says_which_cells_are_touched_in_order():
     assert words.endswith("x in order: 0 1 2 3 4 5 6 7 8 9 10 11; y in order: 4 8 5 9 6 10 7 11")
 
 
-def test_groups_have_a_cell_per_position():
-    assert texts(draw.groups({"(a b)": [0, 0, 1, 1], "(b a)": [0, 1, 0, 1]}, "title", "head")) == list("00110101")
+def test_strips_have_a_cell_per_position():
+    drawing = draw.strips({"(a b)": [0, 0, 1, 1], "(b a)": [0, 1, 0, 1]}, "title", "position")
+    assert texts(drawing) == list("00110101")
 
 
-def test_images_show_their_pixels_and_say_so():
-    picture = torch.zeros(4, 6)
-    picture[:2, 3:] = 1  # the quarter in the upper right
-    drawing = draw.images({"h w": picture}, "A finding")
-    assert drawing.figure.axes[0].images[0].get_array().tolist() == picture.tolist()
-    assert "Picture h w: 4 × 6, mean of each quarter 0 1 0 0" in drawing.words
-
-
-def test_a_bar_far_beyond_the_limit_is_cut_off_and_keeps_its_number():
-    drawing = draw.bars({"a": 0.4, "b": 6.0}, "title", "MFU", ("limit", 1.0))
-    assert drawing.figure.axes[0].get_xlim()[1] < 1.5 and {"0.4", "6 ▸"} <= set(texts(drawing))
-
-
-def test_stacked_bars_number_each_part_and_the_total():
-    drawing = draw.stacked_bars({"r": {"p": 2, "q": 4, "tiny": 0.01}}, "title", "bytes")
-    assert {"2", "4", "0.01", "6.01"} <= set(texts(drawing))
+def test_bars_number_each_part_and_the_total():
+    drawing = draw.bars({"r": {"p": 2, "q": 4, "tiny": 0.01}}, "title", "bytes")
+    assert {"2", "4", "tiny 0.01", "6.01"} <= set(texts(drawing))
 
 
 def test_a_prediction_is_open_and_a_measurement_filled():
-    drawing = draw.predicted_and_measured({"a": (1e-3, 2e-3)}, "title")
+    drawing = draw.dots({"a": (1e-3, 2e-3)}, "title", "time", ("predicted", "measured"))
     faces = {line.get_label(): line.get_markerfacecolor() for line in drawing.figure.axes[0].lines}
     assert faces["predicted"] == "white" and faces["measured"] == draw.BLACK
-    assert drawing.finding == "Measured / predicted: a 2."
 
 
 def test_a_roof_has_a_slope_to_the_ridge_and_a_flat_part():
@@ -301,9 +280,7 @@ def test_a_move_is_an_arrow_between_two_points():
 
 
 def test_labels_of_many_ops_lie_neither_on_each_other_nor_on_a_point():
-    (ax,) = (figure := GALLERY["roofline of many"]().figure).axes
-    figure.canvas.draw()
-    boxes = {t.get_text(): Text.get_window_extent(t) for t in ax.texts if t.get_text() in {op.label for op in OPS}}
+    boxes = boxes_of(GALLERY["roofline of many"](), {op.label for op in OPS})
     assert len(boxes) == len(OPS)
     for name, box in boxes.items():
         for other in set(boxes) - {name}:
@@ -320,17 +297,15 @@ def test_disturbed_points_stand_aside():
     [
         (lambda: draw.roofline({}), "at least one roof"),
         (lambda: draw.roofline({"CPU": CPU}, moves=[("a", "b")]), "there is no point a, b"),
-        (lambda: draw.storage(torch.zeros(97), "t"), "1 to 96 cells and at most 6 tensors, got 97 and 1"),
+        (lambda: draw.storage(torch.zeros(25), "t"), "1 to 24 cells and at most 6 tensors, got 25 and 1"),
         (lambda: draw.storage(torch.zeros(2, 2, 2, 2), "t"), "at most 3 dimensions"),
         (lambda: draw.storage({"x": MATRIX, "y": MATRIX.clone()}, "t"), "y has another storage"),
         (lambda: draw.storage({"x": MATRIX}, "t", trace=(0, 0)), "a trace follows one element of one tensor"),
         (lambda: draw.merging({"x": MATRIX[0]}, "t"), "at least 2 × 2"),
         (lambda: draw.walk({"x": torch.zeros(1000, 16).t()}, "t", steps=500), "on 24 lines"),
-        (lambda: draw.bars({"a": -1.0}, "t", "x"), "sizes of 0 or more"),
+        (lambda: draw.bars({"a": -1.0}, "t", "x"), "of 0 or more each"),
+        (lambda: draw.bars({"a": dict.fromkeys("pqrstuv", 1)}, "t", "x"), "1 to 6 parts"),
         (lambda: draw.dots({"a": 0.0}, "t", "x"), "only values above 0"),
-        (lambda: draw.two_times({"a": (0.0, 1.0)}, "t"), "only values above 0"),
-        (lambda: draw.stacked_bars({"a": dict.fromkeys("pqrstuv", 1)}, "t", "x"), "at most 6 parts"),
-        (lambda: draw.ranges(mark=-1.0), "is not on it"),
         (lambda: draw.bandwidth_sweep({1024: 1e9}, {}, disturbed=[1024]), "disturbed are some of the 1 working sets"),
         (lambda: draw.einsum_box("b c, b c -> b c", {"b": 2, "c": 3}), "a name is summed, and each input brings one"),
     ],
@@ -363,18 +338,12 @@ def test_decoding_waits_for_memory_and_one_large_batch_of_texts_for_arithmetic()
     assert "for 100%" not in draw.block(LLAMA, 8, 8192).alt
 
 
-@pytest.mark.parametrize("pattern", ["t c, s c -> t s", "b h t c, b h s c -> b h t s", "b t d, d f -> b t f"])
+@pytest.mark.parametrize("pattern", ["t c, s c -> t s", "t d, d f -> t f", "d t, f d -> f t"])
 def test_a_box_of_loops_has_the_flops_that_are_counted(pattern):
-    sizes = dict(zip("bhtscdf", (2, 3, 4, 5, 6, 7, 8), strict=True))
+    sizes = dict(zip("tscdf", (3, 4, 5, 6, 7), strict=True))
     inputs, _ = pattern.split("->")
     tensors = [torch.zeros([sizes[name] for name in part.split()]) for part in inputs.split(",")]
     with FlopCounterMode(display=False) as counter:
         torch.einsum(pattern.replace(" ", ""), *tensors)
+    sizes = {name: size for name, size in sizes.items() if name in pattern}
     assert f"= {units.si(counter.get_total_flops(), 'FLOP')}." in draw.einsum_box(pattern, sizes).alt
-
-
-def test_key_heads_stand_under_the_queries_that_they_serve():
-    drawing = draw.attention_shapes(GPT2, LLAMA)
-    assert "Llama 3 8B: 32 query heads, 8 key heads, each for 4." in drawing.words
-    heads = [patch for patch in drawing.figure.axes[0].patches if patch.get_height() == 22]
-    assert len(heads) == 12 + 12 + 12 + 32 + 8 + 8

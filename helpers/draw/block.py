@@ -20,7 +20,7 @@ _COLUMNS = {  # the lesson that fills it, its left or right edge, its head
     "layout": (2, 146, "left", "layout"),
     "shape": (3, 194, "left", "shape"),
     "parameters": (4, 318, "right", "parameters"),
-    "FLOPs": (4, 370, "right", "FLOPs"),
+    "FLOPs": (4, 374, "right", "FLOPs"),
     "bytes": (5, 440, "right", "bytes"),
     "FLOP/B": (5, 494, "right", "FLOP/B"),
     "time": (6, 508, "left", "least time"),
@@ -59,8 +59,8 @@ def block(config: Config, batch: int, tokens: int, *, upto: int = 7, decode: boo
             words.append(_cells(ax, box.name, cells, row, upto))
         if len(kernel) > 1 and upto >= 5:
             ends = [_y(row - len(kernel) + 1) - 10, _y(row) + 10]
-            ax.plot([381, 377, 377, 381], [ends[0], *ends, ends[1]], color=INKS[GREY], linewidth=0.9, **_PLAIN)
-            _write(ax, 384, ends[0] + 8, "one kernel", color=INKS[GREY], fontsize=8)
+            ax.plot([383, 379, 379, 383], [ends[0], *ends, ends[1]], color=INKS[GREY], linewidth=0.9, **_PLAIN)
+            _write(ax, 386, ends[0] + 8, "one kernel", color=INKS[GREY], fontsize=8)
         if upto >= 6:
             length = 106 * own["seconds"] / max(each["seconds"] for each in sums)
             ax.add_patch(Rectangle((508, _y(middle) + 8), length, 3, color=ink, linewidth=0))

@@ -191,17 +191,23 @@ def label_points(ax: Axes, points: Mapping[str, Place], **style: Any) -> None:
     ax.figure.draw_without_rendering()  # settles where the axes lie
     pixels = ax.transData.transform
     boxes = [text.get_window_extent() for text in ax.texts]
-    boxes += [Bbox([pixels(at) - 6, pixels(at) + 6]) for at in points.values()]
-    ends = [pair for line in filter(_named, ax.lines) for pair in itertools.pairwise(pixels(line.get_xydata()))]
+    dots = [at for line in ax.lines if line.get_marker() not in ("", "None") for at in pixels(line.get_xydata())]
+    boxes += [Bbox([at - 7, at + 7]) for at in [*map(pixels, points.values()), *dots]]
+    ends = [pair for line in ax.lines for pair in itertools.pairwise(pixels(line.get_xydata()))]
     path = np.concatenate([np.linspace(*pair, 300) for pair in ends] or [np.empty((0, 2))])
-    places = list(itertools.product((8, 18, 32), ((1, 0), (1, 1), (1, -1), (-1, 0), (-1, -1), (0, -1), (-1, 1))))
+    places = list(
+        itertools.product((8, 18, 32, 50, 70), ((1, 0), (1, 1), (1, -1), (-1, 0), (-1, -1), (0, -1), (-1, 1)))
+    )
     lead = {"arrowstyle": "-", "linewidth": 0.6, "color": GREY, "shrinkA": 0, "shrinkB": 4}
     for text, at in points.items():
         label, costs = note(ax, text, at, arrowprops=lead, **style), {}
         for far, (right, up) in places:
             box = _placed(label, far, right, up)
             outside = sum(not ax.bbox.contains(*corner) for corner in box.get_points())
-            costs[far, (right, up)] = 900 * outside + 30 * box.count_overlaps(boxes) + box.count_contains(path)
+            line = np.linspace(pixels(at), box.get_points().mean(0), 50)
+            crossed = sum(other.count_contains(line) > 0 for other in boxes)
+            hidden = 60 * box.count_overlaps(boxes) + box.count_contains(path)
+            costs[far, (right, up)] = 900 * outside + hidden + 30 * crossed
         far, (right, up) = min(costs, key=costs.get)  # of the best the nearest
         boxes.append(_placed(label, far, right, up))
         label.arrow_patch.set_visible(far > 8)

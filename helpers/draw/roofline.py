@@ -127,7 +127,7 @@ def _shade(ax: Axes, roofs: Mapping[str, Roofline], ridges: Sequence[float]) -> 
         ends = []
     for (name, (tint, ink, _)), (left, right) in zip(_REGIONS.items(), itertools.pairwise(ends), strict=False):
         ax.axvspan(left, right, color=tint, linewidth=0, zorder=0, label=f"_{name}")
-        if math.log(right / left) > 0.14 * math.log(high / low):
+        if math.log(right / left) > 0.2 * math.log(high / low):
             note(ax, name, (math.sqrt(left * right), floor), (0, 8), color=INKS[ink], ha="center", weight="bold")
     xs = [low, *(ridge for ridge in ridges if low < ridge < high), high]
     tops = [max(roof.attainable(x) for roof in roofs.values()) for x in xs]
