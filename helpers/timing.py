@@ -48,17 +48,6 @@ class Timing:
         """
         return amount / self.median
 
-    @property
-    def verdict(self) -> str:
-        """How sure it is, in a few words.
-
-        >>> Timing(median=0.5, low=0.4, high=0.6, runs=9, spread=0.04).verdict
-        'the middle half of 9 samples spreads over 4 %'
-        """
-        if self.disturbed:
-            return f"disturbed: none of {self.runs} samples is known to be quiet"
-        return f"the middle half of {self.runs} samples spreads over {100 * self.spread:.2g} %"
-
     def __repr__(self) -> str:
         median, low, high = (units.duration(seconds) for seconds in (self.median, self.low, self.high))
         threads = "1 thread" if self.threads == 1 else f"{self.threads} threads"

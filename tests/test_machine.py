@@ -194,12 +194,6 @@ def test_a_sweep_is_one_cores_and_keeps_the_best_of_its_rounds(monkeypatch, stop
     assert sum(seconds for _, seconds, _ in stopwatch.asked) == pytest.approx(9)
 
 
-def test_a_peak_and_a_bandwidth_make_a_roofline():
-    run = Timing(1, 1, 1, 3)
-    roof = machine.roof(machine.Peak(8.0, "float32", "x", 9, run), machine.Bandwidth(2.0, 4096, "add", "x", run))
-    assert (roof.ridge, roof.attainable(1)) == (4.0, 2.0)
-
-
 # --- ops -----------------------------------------------------------------------------------------------------------
 
 SMALL = machine.ops("float64", rows=128)
@@ -229,8 +223,6 @@ def test_an_op_computes_what_its_name_says(op):
         "GELU, eager": lambda: gelu,
         "softmax": lambda: first.exp() / first.exp().sum(1, keepdim=True),
         "layer norm": lambda: (first - first.mean(1, keepdim=True)) / (first.var(1, False, keepdim=True) + 1e-5).sqrt(),
-        "dot": lambda: (first * rest[0]).sum(),
-        "matrix-vector": lambda: (first * rest[0]).sum(1),
         "attention": lambda: (first @ rest[0].mT / 8).softmax(-1) @ rest[1],
         # The gradients of the sum: what reaches a weight is its input, where the ReLU let it through.
         "MLP step": lambda: (

@@ -76,18 +76,12 @@ def test_median_extremes_and_spread_are_those_of_the_samples():
     assert found.spread == pytest.approx((third - first) / median)
 
 
-@pytest.mark.parametrize(
-    ("samples", "disturbed"),
-    [
-        ([1, 1, 1, 30, 30, 30], False),
-        ([1, 1.09, 30, 30, 1.09], False),  # within 10 % of the fastest
-        ([1, 1, 30, 30, 30], True),
-        ([1, 1, 1.2, 1.2, 1.2], True),
-    ],
-)
-def test_three_samples_near_the_fastest_confirm_it(samples, disturbed):
+# Near is within 10 %.
+@pytest.mark.parametrize("samples", [[1, 1, 1, 30, 30], [1, 1.09, 30, 1.09], [1, 1, 30, 30], [1, 1, 1.2, 1.2]])
+def test_three_samples_near_the_fastest_confirm_it(samples):
     clock = Clock(1.0, *samples)
-    assert measure(clock.work, clock=clock, seconds=sum(samples) - 0.5).disturbed is disturbed
+    found = measure(clock.work, clock=clock, seconds=sum(samples) - 0.5)
+    assert (found.runs, found.disturbed) == (len(samples), sorted(samples)[2] > 1.1)
 
 
 @pytest.mark.parametrize(("seconds", "every", "disturbed"), [(0.01, 1, True), (0.01, 2, False), (1.0, 1, False)])
@@ -173,23 +167,11 @@ def test_a_measurement_needs_time_and_a_thread(seconds, threads):
         measure(lambda: None, seconds=seconds, threads=threads)
 
 
-@pytest.mark.parametrize(
-    ("found", "text", "verdict"),
-    [
-        (
-            Timing(2e-3, 1e-3, 3e-3, 9, 0.0123, 100, 2),
-            "2 ms (from 1 ms to 3 ms; 9 runs of 100 calls, 2 threads)",
-            "the middle half of 9 samples spreads over 1.2 %",
-        ),
-        (
-            Timing(2.0, 1.0, 3.0, 3, disturbed=True),
-            "2 s (from 1 s to 3 s; 3 runs, 1 thread, disturbed)",
-            "disturbed: none of 3 samples is known to be quiet",
-        ),
-    ],
-)
-def test_a_timing_reads_as_a_sentence(found, text, verdict):
-    assert (repr(found), found.verdict) == (text, verdict)
+def test_a_timing_reads_as_a_sentence():
+    found = Timing(2e-3, 1e-3, 3e-3, 9, 0.0123, 100, 2)
+    assert repr(found) == "2 ms (from 1 ms to 3 ms; 9 runs of 100 calls, 2 threads)"
+    found = Timing(2.0, 1.0, 3.0, 3, disturbed=True)
+    assert repr(found) == "2 s (from 1 s to 3 s; 3 runs, 1 thread, disturbed)"
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")

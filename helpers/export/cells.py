@@ -55,22 +55,18 @@ def for_slides(notebook: NotebookNode) -> NotebookNode:
 def lesson_code(source: str) -> str:
     """The code less its asserts and its calls of `draw` and `explore`, whose picture says it all."""
     body = ast.parse(source).body
-    gone = [
-        part for part in body if isinstance(part, ast.Assert) or ast.unparse(part).startswith(("draw.", "explore."))
-    ]
-    if body and all(isinstance(part, ast.Assert) for part in body):  # then they are what the cell says
+    asserts = [part for part in body if isinstance(part, ast.Assert)]
+    if asserts == body:  # then they are what the cell says
         return source
-    lines = {line for part in gone for line in range(part.lineno, part.end_lineno + 1)}
+    drawn = [part for part in body if ast.unparse(part).startswith(("draw.", "explore."))]
+    lines = {line for part in asserts + drawn for line in range(part.lineno, part.end_lineno + 1)}
     return "\n".join(text for line, text in enumerate(source.splitlines(), 1) if line not in lines).strip("\n")
 
 
 def _on_paper(cell: NotebookNode) -> NotebookNode:
     """A guess and an exercise ask for a pencil, and not for a kernel."""
-    words = ""
-    if "exercise" in cell.metadata.get("tags", []):
-        words = "Try it before you look at the hint or the solution."
-    elif cell.cell_type == "code" and re.search(r"^guess = \.\.\.", cell.source, re.MULTILINE):
-        words = "Write your guess down before you go on."
-    if words:
-        cell.outputs = [new_output("display_data", {"text/html": f'<p class="task">{words}</p>'})]
+    exercise = "exercise" in cell.metadata.get("tags", [])
+    if exercise or (cell.cell_type == "code" and re.search(r"^guess = \.\.\.", cell.source, re.MULTILINE)):
+        first, then = ("Try it", "look at the hint or the solution") if exercise else ("Write your guess down", "go on")
+        cell.outputs = [new_output("display_data", {"text/html": f'<p class="task">{first} before you {then}.</p>'})]
     return cell
