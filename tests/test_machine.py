@@ -35,7 +35,7 @@ def flops(fn):
     return counter.get_total_flops()
 
 
-RATES = {64: 1e9, 128: 4e9, 256: 3e9, 512: 2e9}
+RATES = {64: 2e9, 128: 4e9, 256: 3e9, 512: 1e9}
 
 
 @pytest.fixture
@@ -53,10 +53,10 @@ def matmuls(stopwatch):
     )
 
 
-def test_the_best_size_wins_and_the_three_best_are_measured_twice(matmuls, stopwatch):
+def test_the_best_size_wins_and_the_three_best_and_a_large_one_are_measured_twice(matmuls, stopwatch):
     found = matmuls()
     assert (found.flop_per_s, found.size, found.dtype) == (pytest.approx(4e9), 128, "float32")
-    assert stopwatch.sizes[:4] == [64, 128, 256, 512] and sorted(stopwatch.sizes[4:]) == [128, 256, 512]
+    assert stopwatch.sizes[:4] == [64, 128, 256, 512] == sorted(stopwatch.sizes[4:])
     assert stopwatch.now == pytest.approx(10, rel=0.2) and not found.disturbed
 
 
@@ -134,9 +134,7 @@ def test_a_dtype_that_the_device_cannot_multiply_is_named(monkeypatch):
         raise NotImplementedError('"addmm" not implemented for this\nmore')
 
     monkeypatch.setattr(torch, "mm", refuse)
-    with pytest.raises(
-        ValueError, match=r'cannot multiply \S+float32 matrices of 32 × 32: "addmm" not implemented for t'
-    ):
+    with pytest.raises(ValueError, match=r'cannot multiply \S+float32 matrices of 32 × 32: "addmm" not impl'):
         machine.peak(torch.float32, "cpu", sizes=(32,))
 
 
@@ -163,9 +161,7 @@ def test_bandwidth_counts_the_bytes_that_the_best_kernel_moves(stopwatch, nbytes
 @pytest.mark.parametrize("nbytes", [0, -1, 4095, 2**26])
 def test_a_working_set_is_neither_all_overhead_nor_most_of_what_is_free(monkeypatch, nbytes):
     monkeypatch.setattr(machine, "free_memory", lambda where: 2**26)
-    with pytest.raises(
-        ValueError, match="a working set has from 4 KiB to half of the 64 MiB that are free on cpu, got"
-    ):
+    with pytest.raises(ValueError, match="a working set has from 4 KiB to half of the 64 MiB that are free on cpu"):
         machine.bandwidth(nbytes, "cpu")
 
 
