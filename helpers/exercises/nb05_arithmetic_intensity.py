@@ -13,7 +13,7 @@ from helpers.exercises.exercise import function, part, parts, whole
 function("saxpy_intensity",
     lambda n, item: 2 * n / (3 * n * item), [
     (lambda n, item: n / (3 * n * item), "A multiply-accumulate is two FLOP: you counted each as one."),
-    (lambda n, item: 2 / (2 * item), "Three vectors move: x and y are read, and y is written. You counted two."),
+    (lambda n, item: 2 / (2 * item), "It is two FLOPs and three vectors: x and y are read, and y is written."),
     (lambda n, item: 2 / item, "Three vectors move: x and y are read, and y is written. You counted one."),
     (lambda n, item: 2 / (4 * item), "Three vectors move: a is one number, and comes with the call."),
     (lambda n, item: 2 * n / ((3 * n + 1) * item), "The number a comes with the call: it moves no bytes."),
@@ -22,14 +22,20 @@ function("saxpy_intensity",
     (lambda n, item: 3 / 2, "That is bytes per FLOP, and without itemsize: intensity is FLOP per byte."),
     (lambda n, item: 2 / (3 * item * 8), "Those are bits: itemsize is in bytes already."),
     (lambda n, item: 2 / 3, "That is FLOP per element moved: an element has itemsize bytes."),
+    (lambda n, item: 2 / (3 * 2), "You took 2 bytes an element: here it is itemsize."),
+    (lambda n, item: 2 / (3 * 4), "You took 4 bytes an element: here it is itemsize."),
+    (lambda n, item: 2 * n // (3 * n * item), "Divide with /: the operator // drops what follows the point."),
+    (lambda n, item: 2 * n / 3 * n * item, "Put brackets around the divisor: a / b * c multiplies by c."),
+    (lambda n, item: 2 * n, "Those are the FLOPs: divide them by the bytes."),
+    (lambda n, item: (2 * n, 3 * n * item), "Divide the one by the other."),
     (lambda n, item: 2 / (3 * n * item), "You counted the FLOPs of one element and the bytes of all."),
     (lambda n, item: 2 * n / (3 * item), "You counted the FLOPs of all elements and the bytes of one."),
     ],
     cases=[(1, 4), (1000, 2), (2**20, 8)], draw=lambda r: (r.randint(1, 10**6), r.choice((1, 2, 4, 8))))
 
 
-def _norm(each: float = 2, shared: float = 2, flop: float = 8, bits: float = 1) -> Callable[..., float]:
-    return lambda rows, cols, item: flop * rows * cols / (bits * item * (each * rows * cols + shared * cols))
+def _norm(each: float = 2, shared: float = 2, flop: float = 8, row: float = 0) -> Callable[..., float]:
+    return lambda rows, cols, item: flop * rows * cols / (item * (each * rows * cols + shared * cols + row * rows))
 
 
 function("layer_norm_intensity",
@@ -39,7 +45,21 @@ function("layer_norm_intensity",
     (_norm(4, 0), "You counted weight and bias once for each row: all rows share one copy of them."),
     (_norm(2, 0), "You forgot that weight and bias are read, too; with few rows that shows."),
     (_norm(2, 1), "You counted one of weight and bias: both are read."),
-    (_norm(2, 2, 1), "You took one FLOP per number, or counted bits: it is 8 per number, and itemsize is in bytes."),
+    (_norm(1, 0), "Four tensors move: input, weight and bias are read, and the output is written."),
+    (_norm(row=2), "Mean and variance of a row stay on the chip."),
+    (_norm(row=4), "Mean and variance of a row stay on the chip."),
+    (_norm(flop=1), "You took one FLOP per number, or counted bits: it is 8 per number, and itemsize is in bytes."),
+    (_norm(flop=10), "The 8 FLOPs per number include the weight and the bias."),
+    (lambda rows, cols, item: _norm()(rows, cols, 2), "You took 2 bytes a number: here it is itemsize."),
+    (lambda rows, cols, item: _norm()(rows, cols, 4), "You took 4 bytes a number: here it is itemsize."),
+    (lambda rows, cols, item: item * item * _norm()(rows, cols, item),
+     "Put brackets around the divisor: a / b * c multiplies by c."),
+    (lambda rows, cols, item: 8 * rows * cols / (2 * rows * cols * item + 2 * cols),
+     "Weight and bias have itemsize bytes a number, too."),
+    (lambda rows, cols, item: 8 * rows * cols // (item * (2 * rows * cols + 2 * cols)),
+     "Divide with /: the operator // drops what follows the point."),
+    (lambda rows, cols, item: _norm()(rows, cols, item) / (rows * cols),
+     "You counted the FLOPs of one number and the bytes of all."),
     (lambda rows, cols, item: 8 * rows * cols / (2 * rows * cols + 2 * cols), "An element has itemsize bytes."),
     (lambda rows, cols, item: item * (2 * rows + 2) / (8 * rows),
      "That is bytes per FLOP: intensity is FLOP per byte."),
@@ -66,9 +86,10 @@ def _group(
     return intensity
 
 
+_SOFTMAX = "The FLOPs of the softmax do not count here: the two matmuls alone."
 function("grouped_attention",
     _group(), [
-    (_group(2), "You counted one FLOP per multiply-add, or one of the two matmuls."),
+    (_group(2), "You counted half: there are two matmuls, a multiply-add is two FLOP, and all pairs count."),
     (_group(1), "There are two matmuls, and a multiply-add is two FLOP."),
     (_group(queries=1), "You forgot the write: the output has a row of dim numbers per query."),
     (_group(keys=1), "You forgot the values: they are as large as the keys."),
@@ -83,6 +104,20 @@ function("grouped_attention",
     (lambda S, T, heads, dim, item: S * T / (S + T),
      "That is one head in a 2-byte format: heads and itemsize vary here."),
     (lambda S, T, heads, dim, item: heads * S * T / (heads * S + T), "That holds for 2 bytes: here itemsize varies."),
+    (lambda S, T, heads, dim, item: heads * S * T / (S + T),
+     "That holds for 2 bytes; and each query head has queries and output of its own."),
+    (lambda S, T, heads, dim, item: item * _group()(S, T, heads, dim, item), "A number has itemsize bytes."),
+    (lambda S, T, heads, dim, item: dim * _group()(S, T, heads, dim, item),
+     "Each query, key and value has dim numbers: multiply the bytes by it, too."),
+    (lambda S, T, heads, dim, item: _group()(S, T, heads, dim, item) / dim,
+     "Each dot product takes dim multiply-adds: multiply the FLOPs by it, too."),
+    (lambda S, T, heads, dim, item: _group(4 + 5 / dim)(S, T, heads, dim, item), _SOFTMAX),
+    (lambda S, T, heads, dim, item: _group(4 + 4 / dim)(S, T, heads, dim, item), _SOFTMAX),
+    (lambda S, T, heads, dim, item: _group(4 + 3 / dim)(S, T, heads, dim, item), _SOFTMAX),
+    (lambda S, T, heads, dim, item: 4 * heads * S * T / (item * ((heads + 1) * S + 2 * T)),
+     "Every query head has both, queries and an output of its own."),
+    (lambda S, T, heads, dim, item: 4 * heads * S * T * dim * dim * (2 * heads * S + 2 * T) / item,
+     "Put brackets around the divisor: a / b * c multiplies by c."),
     (lambda *a: 1 / _group()(*a), "That is bytes per FLOP: intensity is FLOP per byte."),
     ],
     cases=[(1, 4096, 4, 128, 2), (4096, 4096, 8, 128, 2), (64, 1000, 2, 64, 1)],
@@ -100,10 +135,10 @@ def _whole(batch: float, rounded: Callable[[float], float] = math.ceil, none: fl
 
 
 _NONE = "Where no batch is large enough, return math.inf."
+_WEIGHTS = "That is the approximation by the weights alone: the activations have bytes, too."
 function("critical_batch",
     lambda *a: _whole(_critical(*a)), [
-    (lambda d, f, ridge, w: math.ceil(ridge * w / 2),
-     "That is the approximation by the weights alone: the activations have bytes, too."),
+    (lambda d, f, ridge, w: math.ceil(ridge * w / 2), _WEIGHTS),
     (lambda d, f, ridge, w: math.ceil(ridge),
      "The ridge alone is the answer for 2 bytes per weight and no activations."),
     (lambda *a: _whole(_critical(*a, y=0)), "You forgot the write: the output has B × F numbers."),
@@ -116,6 +151,14 @@ function("critical_batch",
     (_critical, "A batch is a whole number: round up."),
     (lambda d, f, ridge, w: math.ceil(ridge * w * d * f / (2 * d * f - 2 * ridge * (d + f))),
      "What you divide by may be negative or zero; then no batch is large enough."),
+    (lambda d, f, ridge, w: math.ceil(ridge * w * d * f / room) if (room := 2 * d * f - 2 * ridge * (d + f)) >= 0
+     else math.inf,
+     "What you divide by may be zero, too, and then no batch is large enough either."),
+    (lambda d, f, ridge, w: math.ceil(ridge * w * d * f / (2 * d * f + 2 * ridge * (d + f))),
+     "Solve for B once more: what the activations move takes away from 2DF, it does not add to it."),
+    (lambda *a: _whole(_critical(*a, x=0.5, y=0.5)), "The activations are in bfloat16: 2 bytes a number."),
+    (lambda d, f, ridge, w: math.ceil(ridge * w / 2) if d * f > ridge * (d + f) else math.inf, _WEIGHTS),
+    (lambda d, f, ridge, w: math.ceil(ridge * w / 2) if d * f >= ridge * (d + f) else math.inf, _WEIGHTS),
     (lambda *a: _whole(_critical(*a), none=None), "Where no batch is large enough, return math.inf, not None."),
     (lambda *a: _whole(_critical(*a), none=0), _NONE),
     (lambda *a: _whole(_critical(*a), none=-1), _NONE),
@@ -133,28 +176,45 @@ function("critical_batch",
           "room lies between 0 and 1 for no layer that one would build"})
 
 
-def _experts(rows: bool = True, inputs: bool = True, outputs: bool = True, flop: float = 2) -> Callable[..., float]:
-    """The intensity of all experts; `rows` says whether a token counts in the bytes once for each of its experts."""
+def _experts(
+    inputs: float = 1, outputs: float = 1, flop: float = 2, *, one: str = "", work: str = "active"
+) -> Callable[..., float]:
+    """The intensity of all experts; `one` says what moves once for a token, `work` how many matrices multiply it."""
     def intensity(B: int, D: int, F: int, experts: int, active: int, item: int) -> float:
-        moved = B * active if rows else B
-        return flop * B * active * D * F / (item * (inputs * moved * D + experts * D * F + outputs * moved * F))
+        times = {"": 1, "active": active, "experts": experts, "both": active * experts}[work]
+        read, written = (inputs * (1 if "i" in one else active), outputs * (1 if "o" in one else active))
+        return flop * B * times * D * F / (item * (read * B * D + experts * D * F + written * B * F))
 
     return intensity
 
 
+_ONCE = "A token that goes to several experts is read and written once for each of them."
+_MATRICES = "A token goes to `active` experts, and the batch reads all `experts`: you took one number for both."
 function("experts_intensity",
     _experts(), [
-    (_experts(rows=False), "A token that goes to several experts is read and written once for each of them."),
-    (_experts(outputs=False), "You forgot the write: each expert writes its rows of the output."),
-    (_experts(inputs=False), "You forgot to read the tokens: each expert reads its rows."),
-    (_experts(inputs=False, outputs=False), "You left out the tokens: their rows are read, and others written."),
+    (_experts(one="io"), _ONCE),
+    (_experts(one="i"), _ONCE),
+    (_experts(one="o"), _ONCE),
+    (_experts(work=""), "Each token is multiplied by `active` matrices: that counts in the FLOPs, too."),
+    (_experts(work="experts"), "A token is multiplied by `active` of the matrices, not by all of them."),
+    (_experts(work="both"), "The experts share the B · active rows among them: do not multiply by experts again."),
+    (_experts(outputs=0), "You forgot the write: each expert writes its rows of the output."),
+    (_experts(inputs=0), "You forgot to read the tokens: each expert reads its rows."),
+    (_experts(0, 0), "You left out the tokens: their rows are read, and others written."),
+    (lambda B, D, F, e, k, item: B * k / e,
+     "That is for 2 bytes, and without the tokens: their rows are read, and others written."),
     (lambda B, D, F, e, k, item: _experts()(B, D, F, e, k, 2), "You took 2 bytes a number: here itemsize varies."),
     (_experts(flop=1), "A multiply-accumulate is two FLOP: you counted each as one."),
-    (lambda B, D, F, e, k, item: _experts()(B, D, F, k, k, item),
-     "A token goes to `active` experts, and the batch reads all `experts`: you took one number for both."),
+    (lambda B, D, F, e, k, item: _experts()(B, D, F, k, k, item), _MATRICES),
+    (lambda B, D, F, e, k, item: _experts(one="i")(B, D, F, k, k, item), _MATRICES),
+    (lambda B, D, F, e, k, item: _experts(one="io")(B, D, F, k, k, item), _MATRICES),
     (lambda B, D, F, e, k, item: _experts()(B, D, F, 1, k, item), "You read one matrix: each expert has its own."),
     (lambda B, D, F, e, k, item: _experts()(B, D, F, e, 1, item),
-     "You sent each token to one expert: it goes to `active` of them."),
+     "A token is `active` rows, for FLOPs and bytes, and a matrix is read once however many rows it gets."),
+    (lambda B, D, F, e, k, item: _experts()(B, D, F, B * k, k, item),
+     "An expert reads its matrix once for all of its rows, not once for each of them."),
+    (lambda B, D, F, e, k, item: _experts()(B * k // e, D, F, 1, 1, item),
+     "The rows of an expert need not be a whole number on average: divide with /."),
     (lambda B, D, F, e, k, item: item * _experts()(B, D, F, e, k, item), "A number has itemsize bytes."),
     (lambda *a: _experts()(*a) / 8, "Those are bits: itemsize is in bytes already."),
     (lambda *a: 1 / _experts()(*a), "That is bytes per FLOP: intensity is FLOP per byte."),
@@ -175,6 +235,12 @@ parts("faster_machine",
         (864 / 1555, "That is the slower over the faster: the factor is above 1."),
         (366.5 / 312, "That is the ratio of the FLOP/s. What limits decoding at batch 1?"),
         (312 / 366.5, "That is the ratio of the FLOP/s. What limits decoding at batch 1?"),
+        (1555 - 864, "That is the difference: a factor is one divided by the other."),
+        (1555 / 864 - 1, "That much is added: 80 % faster is a factor of 1.8."),
+        (100 * (1555 / 864 - 1), "That much is added: 80 % faster is a factor of 1.8."),
+        (180, "That is in percent: 180 % is a factor of 1.8."),
+        (2, "That is rounded too far: give two digits."),
+        (366.5 / 864 * 1555 / 312, "That is the ratio of the ridges. What limits decoding at batch 1?"),
         (1555 / 864 * 312 / 366.5, "You multiplied both ratios: the longer of the two times counts, not both."),
     ], tolerance=0.01))
 
@@ -185,6 +251,18 @@ function("last_logits",
     (lambda hidden, weight: (hidden[-1] * weight).sum(-1),
      "Something as large as the weight goes to memory and back: its transpose is a view, and @ stores no products."),
     (lambda hidden, weight: hidden[-1:] @ weight.T, "You kept a dimension of size 1: index with -1, not with -1:."),
+    (lambda hidden, weight: weight @ hidden[-1][:, None],
+     "You added a dimension of size 1: hidden[-1] is a vector already, and @ takes it as it is."),
+    (lambda hidden, weight: hidden[-2:] @ weight.T, "Those are two tokens: index with -1."),
+    (lambda hidden, weight: hidden.mean(0) @ weight.T, "That is the mean of all tokens: index -1 is the last."),
+    (lambda hidden, weight: (hidden[-1] @ weight.T).softmax(-1), "Those are probabilities: return the logits."),
+    (lambda hidden, weight: (hidden[-1] @ weight.T).argmax(), "That is the likeliest token: return all logits."),
+    (lambda hidden, weight: hidden[-1] @ weight[-1], "That is the logit of the last entry of the vocabulary alone."),
+    (lambda hidden, weight: hidden[-1] * weight, "Those are the products: sum them, with @."),
+    (lambda hidden, weight: (hidden[-1].half() @ weight.T.half()).float(),
+     "The results are rounded: move fewer numbers, each with all of its digits."),
+    (lambda hidden, weight: (hidden[-1].bfloat16() @ weight.T.bfloat16()).float(),
+     "The results are rounded: move fewer numbers, each with all of its digits."),
     (lambda hidden, weight: hidden[0] @ weight.T, "That is the first token: index -1 is the last."),
     (lambda hidden, weight: hidden @ weight[-1], "That is the last entry of the vocabulary for each token."),
     ],
@@ -203,14 +281,22 @@ def _fused(w: Any, g: Any, m: Any, beta: float, rate: float) -> tuple[Any, Any]:
     return torch.add(w, m, alpha=-rate), m
 
 
-_ONE = "One multiplication still goes to memory and back: torch.add(…, alpha=…) does both of them on the way."
-_VECTORS = [torch.empty(10**6, device="meta")] * 3
+_ONE = "One multiplication still goes to memory and back, in place or not: torch.add(…, alpha=…) does it on the way."
+_TWICE = "You compute the new momentum twice: compute it once, and use it in both places."
+_VECTORS = [torch.empty(10**6, device="meta") for _ in range(3)]
 function("momentum_step",
     _fused, [
     (_momentum,
      "Each multiplication goes to memory and back, in place or not: torch.add(…, alpha=…) does it on the way."),
     (lambda w, g, m, beta, rate: (w - rate * (new := torch.add(g, m, alpha=beta)), new), _ONE),
     (lambda w, g, m, beta, rate: (torch.add(w, new := beta * m + g, alpha=-rate), new), _ONE),
+    (lambda w, g, m, beta, rate: (w - rate * (beta * m + g), beta * m + g), _TWICE),
+    (lambda w, g, m, beta, rate: (_fused(w, g, m, beta, rate)[0], torch.add(g, m, alpha=beta)), _TWICE),
+    (lambda w, g, m, beta, rate: (w + beta * m - rate * g, beta * m - rate * g),
+     "Here the momentum gathers gradients; the rate comes in only when the weight moves."),
+    (lambda w, g, m, beta, rate: (w - rate * (g + beta * (g + beta * m)), beta * m + g),
+     "You damp and add twice: the weight moves by the new momentum as it is."),
+    (lambda w, g, m, beta, rate: _momentum(w, g, -m, beta, rate), "The old momentum is added, not subtracted."),
     (lambda w, g, m, beta, rate: (w - rate * m, beta * m + g), "You step along the old momentum: update it first."),
     (lambda w, g, m, beta, rate: (w - rate * g, beta * m + g),
      "You step along the gradient: the momentum moves the weight."),
@@ -226,5 +312,5 @@ function("momentum_step",
     (lambda w, g, m, beta, rate: _momentum(w, g, m, rate, beta), "You exchanged beta and the rate."),
     ],
     cases=[(torch.arange(64.0), torch.arange(64.0).flip(0), torch.arange(64.0) + 3, 0.5, 0.25)],
-    draw=lambda r: (whole(r, 5, 3), whole(r, 5, 3), whole(r, 5, 3), r.choice((0.5, 0.25)), r.choice((0.125, 2.0))),
+    draw=lambda r: (whole(r, 15), whole(r, 15), whole(r, 15), r.choice((0.5, 0.25)), r.choice((0.125, 2.0))),
     cost="bytes_eager", at=[(*_VECTORS, 0.9, 0.1)])
