@@ -135,23 +135,24 @@ def test_it_costs_the_same_in_place_and_into_a_tensor() -> None:
         assert flops(getattr(torch.ops.aten, f"{name}_"), x, *rest) == each * 21
 
 
-def test_a_reduction_costs_one_less_than_the_numbers_that_become_one() -> None:
-    x = randn(6, 7)
-    for reduction in (torch.sum, torch.amax, torch.max, torch.argmax, torch.prod, torch.all):
-        assert flops(reduction, x) == 41
-    assert flops(torch.sum, x, dim=1) == 6 * 6
-    assert flops(lambda: x.max(0)) == 5 * 7
-    assert flops(lambda: x.mean(1)) == 6 * 7  # a division per row
-    assert flops(lambda: x.var(1)) == 6 * 4 * 7  # mean, subtract, square, mean
-    assert flops(lambda: x.norm()) == 42 + 41 + 1
-
-
-def test_scans_cost_one_less_than_the_numbers_of_each_row() -> None:
-    x = randn(4, 6)
-    for scan in (torch.cumsum, torch.cumprod, torch.cummax, torch.cummin):
-        assert flops(scan, x, 1) == 4 * 5
-        assert flops(scan, x, -2) == 3 * 6
-        assert flops(scan, torch.tensor(1.0), 0) == 0
+def test_what_becomes_one_number_costs_one_less() -> None:
+    x, image = randn(6, 7), randn(2, 3, 8, 8)
+    for fn, expected in [
+        *((fn, 41) for fn in (torch.sum, torch.amax, torch.max, torch.argmax, torch.prod, torch.all)),
+        *((functools.partial(fn, dim=1), 6 * 6) for fn in (torch.sum, torch.cumsum, torch.cumprod, torch.cummax)),
+        (lambda x: x.cummin(-2), 5 * 7), (lambda x: x.max(0), 5 * 7), (lambda x: x[0, 0].cumsum(0), 0),
+        (lambda x: x.mean(1), 6 * 7), (lambda x: x.norm(), 42 + 41 + 1),  # a division per row; square and root
+        (lambda x: x.var(1), 6 * 4 * 7),  # mean, subtract, square, mean
+    ]:  # fmt: skip
+        assert flops(fn, x) == expected
+    assert flops(F.max_pool2d, image, 2) == flops(F.max_pool2d, image, [2]) == 2 * 3 * 4 * 4 * 3
+    assert flops(F.max_pool2d, image, (1, 4)) == 2 * 3 * 8 * 2 * 3
+    assert flops(F.max_pool3d, randn(1, 4, 4, 4), 2) == 8 * 7
+    assert flops(F.avg_pool2d, image, 2) == 2 * 3 * 4 * 4 * 4  # 3 additions and a division
+    assert flops(F.adaptive_avg_pool2d, image, 1) == 2 * 3 * 64
+    image.requires_grad_()
+    cost = by_op(count(lambda: F.max_pool2d(image, 2).backward(torch.ones(2, 3, 4, 4))))
+    assert cost["max_pool2d_with_indices_backward"] == 2 * 3 * 4 * 4  # each is added where it belongs
 
 
 def test_moving_is_free_and_known_to_be() -> None:
@@ -167,34 +168,18 @@ def test_moving_is_free_and_known_to_be() -> None:
         assert cost.bytes_eager > 0
 
 
-def test_pooling() -> None:
-    x = randn(2, 3, 8, 8)
-    outputs = 2 * 3 * 4 * 4
-    assert flops(F.max_pool2d, x, 2) == flops(F.max_pool2d, x, [2]) == outputs * 3
-    assert flops(F.avg_pool2d, x, 2) == outputs * 4  # 3 additions and a division
-    assert flops(F.adaptive_avg_pool2d, x, 1) == 2 * 3 * 64
-    assert flops(F.max_pool2d, x, (1, 4)) == 2 * 3 * 8 * 2 * 3
-    assert flops(F.max_pool3d, randn(1, 4, 4, 4), 2) == 8 * 7
-
-
-def test_the_gradient_of_a_maximum_is_added_where_it_belongs() -> None:
-    x = randn(2, 3, 8, 8, grad=True)
-    cost = by_op(count(lambda: F.max_pool2d(x, 2).backward(torch.ones(2, 3, 4, 4))))
-    assert cost["max_pool2d_with_indices_backward"] == 2 * 3 * 4 * 4
-
-
 @pytest.mark.filterwarnings("ignore:index_reduce")
 def test_scatters_add_what_they_bring() -> None:
-    index, source = torch.tensor([0, 0, 1]), randn(3)
-    assert flops(torch.zeros(4).index_add_, 0, index, source) == 3
-    assert flops(torch.zeros(4).scatter_add_, 0, index, source) == 3
-    assert flops(torch.zeros(4).scatter_, 0, index, source) == 0
-    assert flops(lambda: torch.zeros(4).index_put_((index,), source, accumulate=True)) == 3
-    assert flops(lambda: torch.zeros(4).index_put_((index,), source)) == 0
-    for reduce, more in (("sum", 0), ("amax", 0), ("mean", 4)):  # one division each
-        assert flops(torch.zeros(4).scatter_reduce_, 0, index, source, reduce) == 3 + more
-    assert flops(torch.zeros(4).index_reduce_, 0, index, source, "mean") == 3 + 4
-    assert flops(torch.zeros(4).put_, index, source, accumulate=True) == 3
+    i, source = torch.tensor([0, 0, 1]), randn(3)
+    for fn, expected in [
+        (lambda x: x.index_add_(0, i, source), 3), (lambda x: x.scatter_add_(0, i, source), 3),
+        (lambda x: x.index_put_((i,), source, accumulate=True), 3), (lambda x: x.put_(i, source, accumulate=True), 3),
+        (lambda x: x.scatter_(0, i, source), 0), (lambda x: x.index_put_((i,), source), 0),
+        (lambda x: x.scatter_reduce_(0, i, source, "sum"), 3), (lambda x: x.scatter_reduce_(0, i, source, "amax"), 3),
+        (lambda x: x.scatter_reduce_(0, i, source, "mean"), 3 + 4),  # one division each
+        (lambda x: x.index_reduce_(0, i, source, "mean"), 3 + 4),
+    ]:  # fmt: skip
+        assert flops(fn, torch.zeros(4)) == expected
 
 
 def test_arithmetic_with_complex_numbers_is_named() -> None:
@@ -280,29 +265,24 @@ def test_lists_of_tensors_cost_what_their_tensors_do() -> None:
 
 # ---- Three independent counts
 
-# XLA's HLO cost analysis, `jax.jit(f).lower(*args).cost_analysis()` on the CPU, jax and jaxlib 0.10.2, taken on
-# 2026-11-21: "flops" plus "transcendentals" (XLA keeps exp, tanh, rsqrt, log apart), for float32 of these shapes.
-X = (64, 32)
-XLA = [
-    ("matmul", torch.matmul, (X, (32, 128)), 524288),
-    ("bmm", torch.bmm, ((8, *X), (8, 32, 128)), 4194304),
-    ("dot", torch.dot, ((1024,), (1024,)), 2048),
-    ("linear with bias", F.linear, (X, (128, 32), (128,)), 532480),
-    ("add", torch.add, (X, X), 2048),
-    ("relu", torch.relu, (X,), 2048),
-    ("sigmoid", torch.sigmoid, (X,), 6144 + 2048),
-    ("gelu, tanh", functools.partial(F.gelu, approximate="tanh"), (X,), 16384 + 2048),
-    ("sum", lambda x: x.sum(-1), (X,), 1984),
-    ("max", lambda x: x.amax(-1), (X,), 1984),
-    ("conv 3x3, valid", F.conv2d, ((2, 3, 16, 16), (8, 3, 3, 3)), 169344),
-    ("average pool", lambda x: F.avg_pool2d(x, 2), ((2, 3, 16, 16),), 1536),
-    ("max pool", lambda x: F.max_pool2d(x, 2), ((2, 3, 16, 16),), 1152),
-    ("MLP with sum", lambda x, v, w: ((x @ v).relu() @ w).sum(), (X, (32, 128), (128, 16)), 795647),
-]
-
 
 def test_xla_agrees() -> None:
-    for fn, shapes, theirs in [row[1:] for row in XLA]:
+    """XLA's HLO cost analysis: `jax.jit(f).lower(*args).cost_analysis()` on the CPU, jax and jaxlib 0.10.2, 2026-11-21.
+
+    "flops" plus "transcendentals", since XLA keeps exp, tanh, rsqrt and log apart; float32 of these shapes.
+    """
+    x = (64, 32)
+    for fn, shapes, theirs in [
+        (torch.matmul, (x, (32, 128)), 524288), (torch.bmm, ((8, *x), (8, 32, 128)), 4194304),
+        (torch.dot, ((1024,), (1024,)), 2048), (F.linear, (x, (128, 32), (128,)), 532480), (torch.add, (x, x), 2048),
+        (torch.relu, (x,), 2048), (torch.sigmoid, (x,), 6144 + 2048),
+        (functools.partial(F.gelu, approximate="tanh"), (x,), 16384 + 2048),
+        (lambda x: x.sum(-1), (x,), 1984), (lambda x: x.amax(-1), (x,), 1984),
+        (F.conv2d, ((2, 3, 16, 16), (8, 3, 3, 3)), 169344),  # 3 × 3, valid
+        (lambda x: F.avg_pool2d(x, 2), ((2, 3, 16, 16),), 1536),
+        (lambda x: F.max_pool2d(x, 2), ((2, 3, 16, 16),), 1152),
+        (lambda x, v, w: ((x @ v).relu() @ w).sum(), (x, (32, 128), (128, 16)), 795647),
+    ]:  # fmt: skip
         assert flops(fn, *(randn(*shape) for shape in shapes)) == theirs
 
 

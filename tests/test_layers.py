@@ -6,8 +6,6 @@ import subprocess
 import sys
 from functools import cache
 
-import pytest
-
 from tests.tools.course import ROOT
 
 LAYERS = {
@@ -75,17 +73,16 @@ def test_oracles_use_nothing_of_the_course():
             assert all(name.startswith("exercises") for name in imported(file)), file
 
 
-@pytest.mark.parametrize(
-    ("statement", "absent"),
-    [
-        ("import helpers", "torch"),
-        ("import helpers.units, helpers.specs", "torch"),
-        ("import helpers.formats, helpers.selfcheck", "matplotlib"),
-        ("import helpers.draw", "matplotlib.pyplot ipywidgets"),
-        # It warns on stderr where CUDA's compiler is but no GPU, as on a cluster's login node.
-        ("import helpers.timing, helpers.machine, torch.utils.flop_counter", "torch.utils.cpp_extension"),
-    ],
-)
-def test_nothing_is_loaded_before_it_is_needed(statement, absent):
-    code = f"import sys; {statement}; sys.exit(any(name in sys.modules for name in {absent.split()}))"
+# In this order, in one process.
+LATE = [
+    ("helpers, helpers.units, helpers.specs", {"torch"}),
+    ("helpers.formats, helpers.selfcheck", {"matplotlib"}),
+    # It warns on stderr where CUDA's compiler is but no GPU, as on a cluster's login node.
+    ("helpers.timing, helpers.machine, torch.utils.flop_counter", {"torch.utils.cpp_extension"}),
+    ("helpers.draw", {"matplotlib.pyplot", "ipywidgets"}),
+]
+
+
+def test_nothing_is_loaded_before_it_is_needed():
+    code = "\n".join(f"import sys, {names}\nassert not sys.modules.keys() & {absent}" for names, absent in LATE)
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0

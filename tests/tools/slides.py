@@ -1,13 +1,6 @@
-"""See the slides as a class will, and measure them: `python -m tests.tools.slides [NN ...] [--shots DIR]`.
+"""The slides as a class sees them: exported, in a headless Chromium of 1280 × 720, and measured."""
 
-Every deck is exported and opened in a headless Chromium of 1280 × 720. What ends below or beside its slide is printed;
---shots keeps a picture of every slide, all unfolded. Needs the extra `test` and a Chromium.
-"""
-
-import argparse
 import functools
-import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -57,8 +50,8 @@ def browser() -> Iterator[Any]:
         yield found.new_context(viewport={"width": 1280, "height": 720}, offline=True)
 
 
-def measure(context: Any, file: Path, shots: Path | None = None) -> list[Slide]:
-    """Every slide of an exported deck; shots is a folder for pictures."""
+def measure(context: Any, file: Path) -> list[Slide]:
+    """Every slide of an exported deck."""
     page, found = context.new_page(), []
     page.goto(file.as_uri())
     page.wait_for_function("window.Reveal && Reveal.isReady()")
@@ -67,28 +60,5 @@ def measure(context: Any, file: Path, shots: Path | None = None) -> list[Slide]:
         over = [slide.evaluate(f"slide => ({_OVER})(slide, {state})") for state in ("false", "true")]
         down, right = (round(max(sizes)) for sizes in zip(*over, strict=True))
         found.append(Slide(f"{file.stem} {h}/{v}", " ".join(slide.inner_text().split()[:7]), down, right))
-        if shots:
-            page.screenshot(path=shots / f"{file.stem[:2]}_{h:02}_{v:02}.png")
     page.close()
     return found
-
-
-def main() -> None:
-    """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m tests.tools.slides", description=__doc__)
-    parser.add_argument("numbers", nargs="*", metavar="NN", help="notebook numbers, such as 01; default: all")
-    parser.add_argument("--shots", type=Path, metavar="DIR", help="keep a picture of every slide in that folder")
-    arguments, found = parser.parse_args(), []
-    with tempfile.TemporaryDirectory() as folder, browser() as context:
-        for path in NOTEBOOKS:
-            if not arguments.numbers or path.name[:2] in arguments.numbers:
-                file = Path(folder) / f"{path.stem}.html"
-                file.write_text(deck(path), encoding="utf-8")
-                found += measure(context, file, arguments.shots)
-    too_large = [slide for slide in found if not slide.fits]
-    print(*too_large, f"{len(found)} slides, {len(too_large)} too large", sep="\n")
-    sys.exit(bool(too_large))
-
-
-if __name__ == "__main__":
-    main()
