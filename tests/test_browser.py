@@ -577,15 +577,11 @@ def test_every_control_has_a_name_and_a_visible_focus(page):
             assert control.evaluate("control => getComputedStyle(control).outline").endswith("solid 3px")
 
 
-def test_views_in_a_page_are_legible(page):
-    for scheme in ["light", "dark"]:
-        opened = page(*(fragment(kind, make().state) for kind, make in ORDER.items()), scheme=scheme)
+def test_views_on_a_page_are_legible_and_fit_on_the_screen(page):
+    views = [fragment(kind, make().state) for kind, make in ORDER.items()]
+    for width, height, scheme in [(390, 900, "light"), (800, 560, "dark"), (1280, 560, "light")]:
+        opened = page(*views, width=width, scheme=scheme)
         assert faint_in(opened, VIEWS) == []
-
-
-def test_a_view_fits_on_the_screen(page):
-    for width, height in [(390, 900), (800, 560), (1280, 560)]:
-        opened = page(*(fragment(kind, make().state) for kind, make in ORDER.items()), width=width)
         assert opened.evaluate("document.documentElement.scrollWidth") <= width
         assert max(view.bounding_box()["height"] for view in opened.locator(VIEWS).all()) <= height
 

@@ -20,9 +20,7 @@ def test_by_hand():
     for flops, nbytes, lower, upper, bound in [
         (100, 1, 1.0, 1.1, "compute"),
         (100, 10, 1.0, 2.0, "compute"),  # on the ridge both times are equal, and the sum is twice either
-        (100, 11, 1.1, 2.1, "memory"),
-        (0, 5, 0.5, 0.5, "memory"),
-        (50, 0, 0.5, 0.5, "compute"),
+        (100, 11, 1.1, 2.1, "memory"), (0, 5, 0.5, 0.5, "memory"), (50, 0, 0.5, 0.5, "compute"),
         (np.int64(100), np.float32(1), 1.0, 1.1, "compute"),
     ]:  # fmt: skip
         assert MACHINE.seconds(flops, nbytes) == pytest.approx(lower)

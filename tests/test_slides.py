@@ -75,8 +75,7 @@ def deck(tmp_path, body):
 
 def test_what_is_too_large_is_measured(tmp_path, context):
     for body, fits in [
-        ("<div style='height: 660px'></div>", True),
-        ("<div style='height: 700px'></div>", False),
+        ("<div style='height: 660px'></div>", True), ("<div style='height: 700px'></div>", False),
         ("<div style='width: 1200px'>x</div>", False),
         ("<details><summary style='height: 40px'>a</summary><div style='height: 660px'></div></details>", False),
     ]:  # fmt: skip
