@@ -21,7 +21,7 @@ def test_a_view_has_a_widget_a_picture_words_and_what_a_page_needs(make):
     data, metadata = make()._repr_mimebundle_()
     assert set(data) == {WIDGET, "image/png", "text/plain", explore.MIME}
     assert data["image/png"].startswith(b"\x89PNG")
-    assert data["text/plain"].startswith(metadata["image/png"]["alt"])
+    assert data["text/plain"].startswith("Interactive view. ")
     assert metadata["image/png"]["alt"].startswith("Interactive view. ")
 
 
