@@ -56,7 +56,8 @@ def roofline(
     A roof is blue where the bandwidth limits it and vermillion where the peak does, with its ridge marked; several
     differ by their dashes, and those named in `datasheet` are thin and black. Above all roofs it is grey. The regions
     have names where the roofs share one peak: memory-bound, compute-bound, and in between what depends on the
-    bandwidth. A point is open where predicted, filled where measured; a thin line joins the two. `moves` names pairs of
+    bandwidth. A point is open where predicted, filled where measured; a thin line joins the two, and it is
+    named only where they are more than a factor of 2 apart. `moves` names pairs of
     points: an arrow leads from the first to the second. `intensities` are the ends of the axis.
 
     Raises ValueError where there is no roof to draw, and for a move between points that are not there.
@@ -92,7 +93,9 @@ def roofline(
     _mark_ridges(ax, ridges, roofs)
     for point in points:
         _point(ax, point, _region(point.intensity, ridges))
-    label_points(ax, places, fontsize=8.5, zorder=7)
+    names = {_name(point): point.place for point in points}
+    names.pop("", None)
+    label_points(ax, names, fontsize=8.5, zorder=7)
     for start, end in moves:
         style = {"arrowstyle": "-|>", "linewidth": 1.6, "shrinkA": 7, "shrinkB": 7, "connectionstyle": "arc3,rad=0.15"}
         arrow(ax, places[start], places[end], BLACK, **style)
@@ -113,6 +116,12 @@ def _finding(points: Sequence[Point], ridges: Sequence[float]) -> str:
         found.setdefault(_region(point.intensity, ridges).capitalize(), []).append(f"{point.label}{ratio}")
     ridge = f"Ridge{'s' if len(ridges) > 1 else ''} at {', '.join(map(number, ridges))} FLOP/byte."
     return " ".join([ridge, *(f"{region}: {', '.join(ops)}." for region, ops in found.items())])
+
+
+def _name(point: Point) -> str:
+    """What stands beside a point: where it was predicted and measured the ratio of the times, nothing up to 2."""
+    ratio = point.predicted / point.measured if point.predicted and point.measured else None
+    return point.label if ratio is None else "" if 0.5 <= ratio <= 2 else f"{point.label}: {ratio:.2g} ×"
 
 
 def _region(intensity: float, ridges: Sequence[float]) -> str:
