@@ -279,9 +279,11 @@ def test_a_move_is_an_arrow_between_two_points():
     assert ((0.1, 1e9), (1, 2e10)) in [(text.xyann, text.xy) for text in ax.texts if text.arrow_patch]
 
 
-def test_labels_of_many_ops_lie_neither_on_each_other_nor_on_a_point():
-    boxes = boxes_of(GALLERY["roofline of many"](), {op.label for op in OPS})
-    assert len(boxes) == len(OPS)
+def test_of_many_ops_those_that_miss_by_more_than_two_are_named_and_no_label_lies_on_another():
+    misses = {"GELU, fused: 2.5 ×", "GELU, eager: 10 ×", "softmax: 3.3 ×", "layer norm: 2.5 ×", "matmul 64: 5 ×"}
+    drawing = GALLERY["roofline of many"]()
+    boxes = boxes_of(drawing, misses | {op.label for op in OPS})
+    assert set(boxes) == misses
     for name, box in boxes.items():
         for other in set(boxes) - {name}:
             assert not box.padded(-2).overlaps(boxes[other].padded(-2)), (name, other)

@@ -56,9 +56,9 @@ def roofline(
     A roof is blue where the bandwidth limits it and vermillion where the peak does, with its ridge marked; several
     differ by their dashes, and those named in `datasheet` are thin and black. Above all roofs it is grey. The regions
     have names where the roofs share one peak: memory-bound, compute-bound, and in between what depends on the
-    bandwidth. A point is open where predicted, filled where measured; a thin line joins the two, and it is
-    named only where they are more than a factor of 2 apart. `moves` names pairs of
-    points: an arrow leads from the first to the second. `intensities` are the ends of the axis.
+    bandwidth. A point is open where predicted, filled where measured; a thin line joins the two, and the point
+    is named only if they are more than a factor of 2 apart. `moves` names pairs of points: an arrow leads from the
+    first to the second. `intensities` are the ends of the axis.
 
     Raises ValueError where there is no roof to draw, and for a move between points that are not there.
     """
