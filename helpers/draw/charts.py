@@ -62,30 +62,27 @@ def bars(sizes: Mapping[str, float | Sizes], title: str, xlabel: str, limit: tup
         raise ValueError(f"bars have 1 to {len(TINTS)} parts, of 0 or more each, got {dict(sizes)}")
     totals = {row: sum(stack.values()) for row, stack in stacks.items()}
     far, ends = max(*totals.values(), limit[1] if limit else 0), np.zeros(len(stacks))
-    fits = {
-        size: size > far * (0.016 + 0.013 * len(f"{size:.3g}")) for stack in stacks.values() for size in stack.values()
-    }
-    small = [
-        [f"{part} {size:.3g}" for part, size in stack.items() if size and not fits[size]] for stack in stacks.values()
-    ]
-    tall = 0.58 if len(parts) > 1 and any(small) else 0.4
-    room = 0.85 + 0.25 * bool(limit) + 0.16 * title.count("\n") + 0.25 * math.ceil(len(parts) / 4) * (len(parts) > 1)
+    several = len(parts) > 1
+    wide = {size: size > far * (0.016 + 0.013 * len(f"{size:.3g}")) for row in stacks.values() for size in row.values()}
+    small = [[f"{part} {row[part]:.3g}" for part in row if several and not wide[row[part]]] for row in stacks.values()]
+    tall = 0.58 if any(small) else 0.4
+    room = 0.85 + 0.25 * bool(limit) + 0.16 * title.count("\n") + 0.25 * several * math.ceil(len(parts) / 4)
     fig, ax = canvas(room + tall * len(stacks), title, xlabel)
     for part, tint, ink in zip(parts, TINTS, INKS, strict=False):
         sizes_ = np.array([stack.get(part, 0.0) for stack in stacks.values()])
         look = {"color": tint, "edgecolor": ink, "linewidth": 0.8, "label": part}
         stacked = ax.barh(range(len(stacks)), sizes_, 0.24 / tall, ends, **look)
-        if len(parts) > 1:
-            texts = [f"{size:.3g}" if fits.get(size) else "" for size in sizes_]
+        if several:
+            texts = [f"{size:.3g}" if wide.get(size) else "" for size in sizes_]
             ax.bar_label(stacked, texts, label_type="center", fontsize=8.5)
         ends += sizes_
     for place, total in enumerate(totals.values()):
         note(ax, f"{total:.4g}", (total, place), weight="bold", bbox=PLATE)
-        if len(parts) > 1 and small[place]:
+        if small[place]:
             note(ax, ", ".join(small[place]), (0, place + 0.12 / tall), (2, -7), fontsize=8, bbox=PLATE)
     ax.set_xlim(0, far * 1.1)
     ax.xaxis.set_major_locator(MaxNLocator(steps=[1, 2, 5, 10]))
-    if len(parts) > 1:
+    if several:
         legend(ax)
     _rows(ax, sizes, dict([limit] if limit else []))
     return fig, f"{', '.join(f'{row} {number(total)}' for row, total in totals.items())} ({xlabel})."
