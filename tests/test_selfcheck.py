@@ -45,7 +45,9 @@ def test_each_named_mistake_is_named(monkeypatch):
         for formula, sentence in SINGLE[name].wrong:
             verdict = check("probe", formula if SINGLE[name].cases else formula())
             assert (verdict.status, verdict.message[-len(sentence) :]) == ("not yet", sentence), name
-            assert sentence[-1] in ".?" and (sentence[0].isupper() or sentence.startswith(("float", "bfloat")))
+            assert sentence[-1] in ".?" and (
+                sentence[0].isupper() or sentence[0].isdigit() or sentence.startswith(("float", "bfloat"))
+            )
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
@@ -207,7 +209,7 @@ def test_what_a_wrong_answer_has_in_common_in_every_case_is_said(ask):
         assert ask(lambda n: n * n, answer, cases=cases).message.endswith(sentence), sentence
 
     flipped = ask(lambda n: torch.arange(n), lambda n: torch.arange(n).flip(0), cases=cases)
-    assert flipped.message.endswith("These are the right numbers, in the wrong order.")
+    assert flipped.message.endswith("These are the right numbers, in the wrong places.")
     assert "says yes where" in ask(lambda n: n > 1, lambda n: n <= 1, cases=cases).message
     assert "hint" in ask(7, 14).message  # nothing that would give a single value away
 
@@ -414,3 +416,12 @@ def test_inputs_are_drawn_only_beside_readable_cases():
 def test_what_a_function_prints_is_shown_once(ask, capsys):
     assert ask(lambda n: n, print, cases=[(1,), (2,), (3,)]).status == "not attempted"
     assert capsys.readouterr().out == "1\n"
+
+
+def test_a_function_leaves_its_inputs_alone_and_may_be_lazy(ask):
+    options = {"cases": [(torch.ones(3),), (torch.arange(3.0),)]}
+    assert "leave the inputs as they are" in ask(lambda x: x + 1, lambda x: x.add_(1), **options).message
+    assert "leave the inputs as they are" in ask(lambda x: x[None], lambda x: x.unsqueeze_(0), **options).message
+    assert ask(lambda x: x.add_(1), lambda x: x.add_(1), in_place=True, **options).status == "correct"
+    assert ask(lambda n: (n, n), lambda n: (n for _ in range(2)), cases=[(1,), (2,)]).status == "correct"
+    assert ask(lambda x: x.long(), lambda x: x, **options).message.endswith("The numbers are right.")

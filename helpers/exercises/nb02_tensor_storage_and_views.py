@@ -35,8 +35,8 @@ value("permuted_stride", (60, 5, 20, 1), [
     ((1, 2, 8, 24), "You let the first index run fastest, in a fresh tensor of the new shape: no number moves."),
     ((1, 2, 6, 24), "You let the first index run fastest: in a fresh tensor it is the last."),
     ((60, 5, 20, 0), "The last index has a stride, too: its next element is one cell further."),
-    ((5, 60, 20, 1), "permute(0, 2, 1, 3) leaves the first and the last dimension where they are."),
-    ((20, 60, 5, 1), "permute(0, 2, 1, 3) leaves the first and the last dimension where they are."),
+    ((5, 60, 20, 1), "The first and the last dimension stay: permute(0, 2, 1, 3) exchanges the middle ones."),
+    ((20, 60, 5, 1), "The first and the last dimension stay: permute(0, 2, 1, 3) exchanges the middle ones."),
 ])
 
 
@@ -354,7 +354,7 @@ function("swap_rows",
     (_swap("x[i], x[j] = x[j].clone(), x[i].clone()"),
      "That is the memory of two rows: keep one alone, in its own dtype; the other is safe once the first is."),
     (_swap("kept = copy.deepcopy(x[i]); x[i] = x[j]; x[j] = kept"),
-     "deepcopy copies the whole storage behind a view; clone() copies the row alone."),
+     "A deepcopy copies the whole storage behind a view; clone() copies the row alone."),
     (lambda x, i, j: (_swapped(x, i, j)[i], x[j]), "The rows are exchanged: return x itself, not only these two."),
     (_swap("x[i] += x[j]; x[j] = x[i] - x[j]; x[i] -= x[j]"),
      "Sums and differences lose the row where i and j are equal, and they round."),

@@ -42,7 +42,7 @@ def difference(found: Any, right: Any, exercise: Exercise, tell: bool = True) ->
     found = plain(found)
     if isinstance(right, tuple | list):
         if not isinstance(found, tuple | list) or len(found) != len(right):
-            return f"expected {len(right)} values, got {short(found)}"
+            return f"expected {len(right)} value{'s' * (len(right) != 1)}, got {short(found)}"
         for position, pair in enumerate(zip(found, right, strict=True), start=1):
             found_wrong = difference(*pair, exercise, tell)
             if found_wrong:

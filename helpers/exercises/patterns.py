@@ -28,8 +28,10 @@ def pattern(found: Sequence[Any], right: Sequence[Any]) -> str | None:
     pairs = [pair for mine, true in results for pair in zip(mine, true, strict=False)]
     if len(results) < 2 or len({true for _, true in pairs}) < 2:
         return None
+    if all(mine == true for mine, true in results):
+        return "The numbers are right."
     if all(sorted(mine) == sorted(true) for mine, true in results):
-        return "These are the right numbers, in the wrong order."
+        return "These are the right numbers, in the wrong places."
     if any(len(mine) != len(true) for mine, true in results):
         return None
     return next(_relations(pairs, whole=all(float(true).is_integer() for _, true in pairs)), None)

@@ -75,14 +75,27 @@ def in_time(judge: Callable[[], tuple[str, str]], seconds: float) -> tuple[str, 
 
 def call(exercise: Exercise, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
     """The result on a private copy of the arguments, or the exception as a sentence."""
-    arguments = copy.deepcopy(arguments)
+    given, arguments = arguments, copy.deepcopy(arguments)
     try:
         result = function(*arguments)
+        result = tuple(result) if isinstance(result, Iterator) else result
     except (Exception, SystemExit) as error:
         return Failed(type(error).__name__, f"it raised {described(error)}{_line(error, function)}")
     if exercise.in_place and isinstance(result, torch.Tensor) and difference(arguments[0], result, exercise):
         return Failed("not in place", "the tensor that you were given has not become the result: change it in place")
+    if not exercise.in_place and any(map(_changed, given, arguments)):
+        return Failed("changed", "it changed what it was given: leave the inputs as they are")
     return result
+
+
+def _changed(before: Any, after: Any) -> bool:
+    """Whether that is a tensor of which the function has changed a number, the shape or the strides."""
+    if not isinstance(before, torch.Tensor) or before.layout != torch.strided or before.is_meta:
+        return False
+    same = (before.shape, before.stride()) == (after.shape, after.stride())
+    return not same or not torch.equal(
+        *(one.detach().contiguous().flatten().view(torch.uint8) for one in (before, after))
+    )
 
 
 def _line(error: BaseException, function: Any) -> str:

@@ -173,7 +173,7 @@ class Plan(View, module="budget.js"):
     def _drawing(self) -> draw.Drawing:
         arithmetic, moving = (units.duration(seconds) for seconds in self.step.times(self.roof))
         step = f"a step: {arithmetic} of arithmetic, {moving} of memory traffic"
-        title = f"{self.model} on {self.machine}, {self.task}\n{step}"
+        title = f"{self.model} on {self.devices} × {self.machine}, {self.task}\n{step}"
         memory = {term: nbytes / 1e9 for term, nbytes in self.step.memory.items()}
         limit = "one device", specs.find(self.machine).memory / 1e9
         return draw.bars({"memory": memory}, title, "GB per device", limit)
