@@ -194,14 +194,6 @@ def test_plain_keys_stay_in_the_view(desk, live):
     assert cells.count() == count
 
 
-def test_views_are_legible_in_both_themes(desk, live):
-    shape = live["strides"].get_by_role("textbox", name="shape")
-    shape.fill("four")
-    shape.press("Enter")
-    expect(live["strides"].get_by_role("alert")).to_contain_text("Write whole numbers with commas")
-    assert faint(desk) == []
-
-
 def test_stored_outputs_have_their_alt_texts_and_are_legible_in_both_themes(desk):
     notebook = read(NOTEBOOKS[1])
     desk.open(NOTEBOOKS[1].name)
@@ -434,136 +426,112 @@ def test_nonsense_is_answered_by_a_sentence_and_no_picture(page):
         expect(view.locator("svg")).to_have_count(0)
 
 
-def test_the_bits_by_mouse_and_by_key(page):
-    opened = page(fragment("bits", explore.float_bits().state), fragment("bits", explore.float_bits(3.0).state))
+# By mouse, finger and key: what is touched, how, and what the view then says.
+RIDGE, CELL, KNOB = 989.5e12 / 3.35e12, "svg[aria-label='the storage'] .cell", "slider stride of dimension 0 >> .knob"
+WALKS = {
+    "bits": (explore.float_bits, [
+        ("checkbox bit 6,", "tap", "", {"value": "1.5"}),
+        ("checkbox bit 6,", "press", "ArrowUp", {"value": "1.5078125"}),
+        (":focus", "press", "ArrowDown", {"value": "1.5"}), (":focus", "press", "ArrowRight", {"value": "1.5"}),
+        (":focus", "press", "Space", {"value": "1.75"}),
+        ("textbox number", "type", "0,1", {"alert": "“0,1” is no number", "formula": "2⁰ × 1.75 = 1.75"}),
+        ("textbox number", "type", "", {"alert": "“” is no number", "formula": "2⁰ × 1.75 = 1.75"}),
+        ("textbox number", "type", "0.1", {"alert": "", "all": "0.1; the nearest number is 9.765625e-05 away."}),
+        ("button NaN", "click", "", {"formula": "NaN"}),
+        ("combobox format", "choose", "float4_e2m1fn", {"alert": "float4_e2m1fn has no NaN", "formula": "NaN"}),
+        ("textbox number", "type", "0.1", {"alert": ""}),
+        ("combobox format", "choose", "float4_e2m1fn", {"value": "0"}),
+        ("button next above", "click", "", {"value": "0.5"}), ("button largest", "click", "", {"value": "6"}),
+        ("button next above", "click", "", {"alert": "float4_e2m1fn has no number beyond 6."}),
+    ]),
+    "strides": (lambda: explore.strides(shape=[3], stride=[2], offset=1, wanted=[3]), [
+        ("slider offset >> .knob", "drag", (3, 0), {"order": "4 6 8"}),
+        (KNOB, "drag", (4, 0), {"order": "4 10 16"}),
+        (":focus", "press", "ArrowLeft", {"order": "4 9 14"}),
+        ("svg[aria-label^='a tensor'] .cell >> nth=2", "hover", "", {"law": "element (2,) → 4 + 2 × 5 = cell 14"}),
+        (f"{CELL} >> nth=9", "hover", "", {"law": "element (1,) → 4 + 1 × 5 = cell 9"}),
+        (f"{CELL} >> nth=10", "hover", "", {"law": "cell 10: no element is here"}),
+        ("slider walk", "press", "End", {"law": "element (2,) → 4 + 2 × 5 = cell 14"}),
+        ("textbox offset", "type", "50", {"order": "4 9 14", "alert": "at offset 60; the storage ends at 23."}),
+        ("checkbox predict first", "check", "", {"order": None}),
+        ("combobox example", "choose", "its transpose", {"order": None}),
+        ("checkbox predict first", "uncheck", "", {"view": "✗ view(24) does not exist"}),
+        ("button transpose", "click", "", {"view": "✓ view(24) exists, with stride (1,)"}),
+    ]),
+    "roofline": (explore.roofline, [
+        ("slider ridge >> .knob", "drag", (-150, 0), {"bound": "compute-bound"}),
+        ("button as on the data sheet", "click", "", {"bound": "memory-bound", "ridge": si(RIDGE, "FLOP/B")}),
+        ("slider peak >> .roof", "drag", (0, 60), {"bound": "compute-bound"}),
+        ("button as on the data sheet", "click", "", {"ridge": si(RIDGE, "FLOP/B")}),
+        ("slider ridge", "press", "ArrowRight", {"ridge": si(RIDGE * 10**0.05, "FLOP/B")}),
+        ("slider bandwidth", "press", "ArrowUp", {"ridge": si(RIDGE, "FLOP/B")}),
+        ("slider peak", "press", "ArrowUp", {"ridge": si(RIDGE * 10**0.05, "FLOP/B")}),
+        ("slider batch", "press", "End", {"bound": "compute-bound"}),
+        (".point:has-text('ReLU') .mark", "tap", "", {"intensity": "0.25 FLOP/B"}),
+        ("combobox dtype", "choose", "float64", {"intensity": f"{1 / 16} FLOP/B"}),
+        ("combobox machine", "choose", "Google TPU v5e", {"alert": "v5e has no rate for float64", "ridge": "20 F"}),
+    ]),
+    "budget": (explore.transformer_budget, [
+        (".glyph >> nth=1", "tap", "", {"made": si(256 * 8, "tokens"), "bound": "memory-bound"}),
+        ("slider batch and tokens", "press", "ArrowRight", {"made": si(2 * 256 * 8, "tokens")}),
+        (":focus", "press", "ArrowUp", {"made": si(2 * 512 * 8, "tokens"), "slider tokens each": "512"}),
+        ("slider devices", "press", "Home", {"room": "does not fit"}),
+        ("combobox task", "choose", "decoding", {"made": "2 tokens", "checkbox recompute": "disabled"}),
+    ]),
+}  # fmt: skip
+
+
+def part(view, name):
+    """A control by role and name, such as "slider offset", or what a CSS selector finds, also within a control."""
+    control, _, inside = name.partition(" >> ")
+    role, _, label = control.partition(" ")
+    if role not in ("button", "checkbox", "combobox", "slider", "textbox"):
+        return view.locator(name)
+    return view.get_by_role(role, name=label).locator(inside or ":scope")
+
+
+def touch(page, target, how, value, unit):
+    """Do something to a part of a view; a drag goes so many units to the right and down, a tap to the left end."""
+    target.scroll_into_view_if_needed()
+    box = target.bounding_box()
+    if how == "drag":
+        x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+        page.mouse.move(x, y)
+        page.mouse.down()
+        page.mouse.move(x + value[0] * unit, y + value[1] * unit, steps=4)
+        page.mouse.up()
+    elif how == "tap":
+        page.touchscreen.tap(box["x"] + 3, box["y"] + box["height"] / 2)
+    elif how == "type":
+        target.fill(value)
+        target.press("Enter")
+    else:
+        {"choose": target.select_option}.get(how, getattr(target, how, None))(*[value] if value else [])
+
+
+@pytest.mark.parametrize("kind", WALKS)
+def test_a_view_answers_mouse_finger_and_key(page, kind):
+    make, steps = WALKS[kind]
+    opened = page(fragment(kind, make().state), fragment(kind, make().state))
     view, other = (opened.locator(VIEWS).nth(place) for place in (0, 1))
-    number, bits, press = (
-        view.get_by_role("textbox", name="number"),
-        view.get_by_role("checkbox"),
-        opened.keyboard.press,
-    )
-    bits.nth(9).tap()
-    expect(number).to_have_value("1.5")
-    bits.nth(9).focus()
-    for key, value in (("ArrowUp", "1.5078125"), ("ArrowDown", "1.5"), ("ArrowRight", "1.5"), ("Space", "1.75")):
-        press(key)
-        expect(number).to_have_value(value)
-    expect(bits.nth(10)).to_be_focused()
-    for text, words in (("0,1", "“0,1” is no number"), ("", "“” is no number")):
-        number.fill(text)
-        press("Enter")
-        expect(view.get_by_role("alert")).to_contain_text(words)
-        expect(shown(view, "formula")).to_have_text("2⁰ × 1.75 = 1.75")
-    number.fill("0.1")
-    press("Enter")
-    expect(view.locator(".problem")).to_be_empty()
-    expect(view).to_contain_text("You asked for 0.1; the nearest number is 9.765625e-05 away.")
-    view.get_by_role("combobox", name="format").select_option("float4_e2m1fn")
-    expect(bits).to_have_count(4)
-    expect(number).to_have_value("0")
-    view.get_by_role("button", name="next above").click()
-    expect(number).to_have_value("0.5")
-    view.get_by_role("button", name="largest").click()
-    view.get_by_role("button", name="next above").click()
-    expect(view.get_by_role("alert")).to_have_text("float4_e2m1fn has no number beyond 6.")
-    expect(view.get_by_role("button", name="NaN")).to_be_disabled()
-    expect(other.get_by_role("textbox", name="number")).to_have_value("3")  # the other view on the page has not moved
-    other.get_by_role("button", name="NaN").click()
-    other.get_by_role("combobox", name="format").select_option("float4_e2m1fn")
-    expect(other.get_by_role("alert")).to_contain_text("float4_e2m1fn has no NaN")
-    expect(other.get_by_role("combobox", name="format")).to_have_value("bfloat16")
-
-
-def drag(page, part, right, down=0):
-    """Drag a part by its middle."""
-    part.scroll_into_view_if_needed()
-    box, mouse = part.bounding_box(), page.mouse
-    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-    mouse.move(x, y)
-    mouse.down()
-    mouse.move(x + right, y + down, steps=4)
-    mouse.up()
-
-
-def test_strides_by_mouse_and_by_key(page):
-    opened = page(fragment("strides", explore.strides(shape=[3], stride=[2], offset=1, wanted=[3]).state))
-    view, press, law = opened.locator(VIEWS), opened.keyboard.press, None
-    cells, law = view.locator("svg[aria-label='the storage'] .cell"), shown(view, "law")
-    side = cells.nth(1).bounding_box()["x"] - cells.nth(0).bounding_box()["x"]
-    drag(opened, view.get_by_role("slider", name="offset").locator(".knob"), 3 * side)
-    expect(shown(view, "order")).to_have_text("4 6 8")
-    drag(opened, view.get_by_role("slider", name="stride of dimension 0").locator(".knob"), 4 * side)
-    expect(shown(view, "order")).to_have_text("4 10 16")
-    press("ArrowLeft")
-    expect(shown(view, "order")).to_have_text("4 9 14")
-    view.locator("svg[aria-label^='a tensor'] .cell").nth(2).hover()
-    expect(law).to_have_text("element (2,) → 4 + 2 × 5 = cell 14")
-    expect(view.locator(".lit .digit")).to_have_text(["14", "14"])
-    cells.nth(9).hover()
-    expect(law).to_have_text("element (1,) → 4 + 1 × 5 = cell 9")
-    cells.nth(10).hover()
-    expect(law).to_have_text("cell 10: no element is here")
-    view.get_by_role("slider", name="walk").press("End")
-    expect(law).to_contain_text("element (2,)")
-    offset = view.get_by_role("textbox", name="offset")
-    offset.fill("50")
-    press("Enter")
-    expect(view.get_by_role("alert")).to_have_text("The last element would be at offset 60; the storage ends at 23.")
-    expect(shown(view, "order")).to_have_text("4 9 14")
-    view.get_by_role("checkbox", name="predict first").check()
-    expect(shown(view, "order")).to_have_count(0)
-    view.get_by_role("combobox", name="example").select_option("its transpose")
-    view.get_by_role("checkbox", name="predict first").uncheck()
-    expect(shown(view, "view")).to_have_text("✗ view(24) does not exist")
-    view.get_by_role("button", name="transpose").click()
-    expect(shown(view, "view")).to_have_text("✓ view(24) exists, with stride (1,)")
-
-
-def test_a_roofline_by_mouse_and_by_key(page):
-    opened = page(fragment("roofline", explore.roofline().state))
-    view, press, ridge = opened.locator(VIEWS), opened.keyboard.press, 989.5e12 / 3.35e12
-    drag(opened, view.get_by_role("slider", name="peak").locator(".roof"), 0, -60)
-    expect(shown(view, "ridge")).not_to_have_text(si(ridge, "FLOP/B"))
-    view.get_by_role("button", name="as on the data sheet").click()
-    expect(shown(view, "ridge")).to_have_text(si(ridge, "FLOP/B"))
-    drag(opened, view.get_by_role("slider", name="ridge").locator(".knob"), -150)
-    expect(shown(view, "bound")).to_have_text("compute-bound")
-    view.get_by_role("button", name="as on the data sheet").click()
-    steps = (("ridge", "ArrowRight", 10**0.05), ("bandwidth", "ArrowUp", 1), ("peak", "ArrowUp", 10**0.05))
-    for name, key, factor in steps:
-        view.get_by_role("slider", name=name).focus()
-        press(key)
-        expect(shown(view, "ridge")).to_have_text(si(ridge * factor, "FLOP/B"))
-    view.get_by_role("slider", name="batch").focus()
-    for _ in range(6):
-        press("ArrowRight")
-    expect(shown(view, "bound")).to_have_text("compute-bound")
-    view.locator(".point").filter(has_text="ReLU").locator(".mark").tap()
-    expect(shown(view, "intensity")).to_have_text("0.25 FLOP/B")
-    view.get_by_role("combobox", name="dtype").select_option("float64")
-    expect(shown(view, "intensity")).to_have_text(f"{1 / 16} FLOP/B")
-    view.get_by_role("combobox", name="machine").select_option("Google TPU v5e")
-    expect(view.get_by_role("alert")).to_contain_text("Google TPU v5e has no rate for float64")
-    expect(view.get_by_role("combobox", name="machine")).to_have_value("NVIDIA H100 SXM5")
-
-
-def test_a_budget_by_mouse_and_by_key(page):
-    opened = page(fragment("budget", explore.transformer_budget().state))
-    view, press = opened.locator(VIEWS), opened.keyboard.press
-    place = view.get_by_role("slider", name="batch and tokens")
-    row = place.locator(".glyph").nth(1).bounding_box()  # the second from below, 256 tokens; in its first column
-    opened.touchscreen.tap(row["x"] + 3, row["y"] + row["height"] / 2)
-    expect(place).to_have_attribute("aria-valuetext", re.compile("^1 texts of 256 tokens: fits, memory-bound"))
-    place.focus()
-    press("ArrowRight")
-    press("ArrowUp")
-    expect(view.get_by_role("slider", name="tokens each")).to_have_attribute("aria-valuetext", "512")
-    expect(shown(view, "made")).to_have_text(si(2 * 512 * 8, "tokens"))
-    view.get_by_role("slider", name="devices").press("Home")
-    expect(shown(view, "room")).to_contain_text("does not fit")
-    view.get_by_role("combobox", name="task").select_option("decoding")
-    expect(view.get_by_role("checkbox", name="recompute")).to_be_disabled()
-    expect(shown(view, "made")).to_have_text("2 tokens")
+    before, cells = numbers(other), view.locator(CELL)
+    unit = cells.nth(1).bounding_box()["x"] - cells.nth(0).bounding_box()["x"] if kind == "strides" else 1
+    for name, how, value, says in steps:
+        touch(opened, part(view, name), how, value, unit)
+        for place, words in says.items():
+            if words is None:
+                expect(shown(view, place)).to_have_count(0)
+            elif place == "alert":
+                expect(view.locator(".problem")).to_have_text(re.compile(re.escape(words) if words else "^$"))
+            elif place == "value":
+                expect(shown(view, place)).to_have_value(words)
+            elif words == "disabled":
+                expect(part(view, place)).to_be_disabled()
+            elif place.startswith("slider"):
+                expect(part(view, place)).to_have_attribute("aria-valuetext", words)
+            else:
+                expect(shown(view, place) if place != "all" else view).to_contain_text(words)
+    assert numbers(other) == before  # another view on the page has not moved
 
 
 def test_every_control_has_a_name_and_a_visible_focus(page):

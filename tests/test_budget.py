@@ -67,17 +67,11 @@ def test_each_box_costs_what_is_counted(config):
     )
     gate, up = block.gate or (lambda x: ()), block.up
     boxes = {
-        "norm": lambda: block.norm1(x),
-        "q k v": lambda: (block.query(x), block.key(x), block.value(x)),
-        "rotate": lambda: (rotate(q), rotate(k)),
-        "output": lambda: block.output(x),
-        "add": lambda: x + x2,
-        "up": lambda: up(x),
-        "gate, up": lambda: (gate(x), up(x)),
-        "GELU": lambda: F.gelu(y, approximate="tanh"),
-        "gated SiLU": lambda: F.silu(y) * y2,
-        "down": lambda: block.down(y),
-    }
+        "norm": lambda: block.norm1(x), "q k v": lambda: (block.query(x), block.key(x), block.value(x)),
+        "rotate": lambda: (rotate(q), rotate(k)), "output": lambda: block.output(x), "add": lambda: x + x2,
+        "up": lambda: up(x), "gate, up": lambda: (gate(x), up(x)), "GELU": lambda: F.gelu(y, approximate="tanh"),
+        "gated SiLU": lambda: F.silu(y) * y2, "down": lambda: block.down(y),
+    }  # fmt: skip
     table = {"rotate": 2 * 7 * 16 * config.channels // 2}  # angles, cosines and sines, for queries and for keys
     costs = budget.block_costs(config, 3, 16, itemsize=4)
     for box in costs:
@@ -173,14 +167,11 @@ class Live(TorchDispatchMode):
         return result
 
 
-@pytest.mark.parametrize(
-    ("config", "recompute", "of_sum"),
-    [
-        (Config("large vocabulary", 2, 128, 4, 5000, 64), False, (1.4, 1.5)),
-        (Config("large vocabulary", 2, 128, 4, 5000, 64), True, (1.3, 1.4)),
-        (Config("deep", 12, 64, 4, 65, 64), False, (0.9, 0.95)),
-    ],
-)
+@pytest.mark.parametrize(("config", "recompute", "of_sum"), [
+    (Config("large vocabulary", 2, 128, 4, 5000, 64), False, (1.4, 1.5)),
+    (Config("large vocabulary", 2, 128, 4, 5000, 64), True, (1.3, 1.4)),
+    (Config("deep", 12, 64, 4, 65, 64), False, (0.9, 0.95)),
+])  # fmt: skip
 def test_the_peak_of_a_step_is_the_one_traced(config, recompute, of_sum):
     gpt, ids = GPT(config), torch.randint(config.vocabulary, (8, 64))
     optimizer = torch.optim.AdamW(gpt.parameters(), foreach=False)

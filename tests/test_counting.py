@@ -225,22 +225,15 @@ def test_prices_reach_into_composites_and_replace_them() -> None:
     assert flops(F.softmax, x, -1, prices={"exp": 10}) == 5 * 8 - 2 + 9 * 8
 
 
-@pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("grouped", [False, True])
-def test_fused_attention_counts_its_products_and_its_softmax(causal: bool, grouped: bool) -> None:
+def test_the_backward_of_fused_attention_counts_five_products(grouped: bool) -> None:
     b, h, t, d = 2, 4, 32, 16
     q = randn(b, h, t, d, grad=True)
     k, v = (randn(b, 1 if grouped else h, t, d, grad=True) for _ in range(2))
-
-    def step() -> None:
-        out = F.scaled_dot_product_attention(q, k, v, is_causal=causal, enable_gqa=grouped)
-        out.backward(torch.ones_like(out))
-
-    forward, backward = (row.flops for row in count(step).ops if row.op.startswith("_scaled_dot_product"))
+    cost = count(lambda: F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=grouped).sum().backward())
+    (backward,) = (row.flops for row in cost.ops if row.op.startswith("_scaled") and "backward" in row.op)
     product, scores = 2 * b * h * t * t * d, b * h * t * t
-    # Two products; a causal mask is not discounted. The rest is a softmax, scaling, masking.
-    assert 2 * product + 4 * scores < forward < 2 * product + 12 * scores
-    # Five products, one of them the scores again; scaling, exponential, derivative of the softmax.
+    # One of them the scores again; and scaling, exponential, derivative of the softmax.
     assert 5 * product + 4 * scores < backward < 5 * product + 8 * scores
 
 
@@ -286,21 +279,14 @@ def test_xla_agrees() -> None:
         assert flops(fn, *(randn(*shape) for shape in shapes)) == theirs
 
 
-@pytest.mark.parametrize("device", ["cpu", "meta"])
-def test_flop_counter_mode_agrees_on_the_products(device: str) -> None:
-    x = randn(2, 3, 8, 8, device=device)
-    model = nn.Sequential(
-        nn.Conv2d(3, 6, 3, bias=False), nn.Flatten(), nn.Linear(216, 32, bias=False), nn.Linear(32, 4, bias=False)
-    ).to(device)
-
-    def step() -> None:
-        out = model(x)
-        out.backward(torch.ones_like(out))
-
-    ours = flops(step)
+def test_flop_counter_mode_agrees_on_the_products() -> None:
+    x = randn(2, 3, 8, 8)
+    layers = nn.Conv2d(3, 6, 3, bias=False), nn.Flatten(), nn.Linear(216, 32, bias=False), nn.Linear(32, 4, bias=False)
+    model = nn.Sequential(*layers)
+    ours = flops(lambda: model(x).backward(torch.ones(2, 4)))
     model.zero_grad()
     with FlopCounterMode(display=False) as theirs:
-        step()
+        model(x).backward(torch.ones(2, 4))
     assert ours == theirs.get_total_flops()
 
 
@@ -413,23 +399,18 @@ def test_ideal_bytes_of_a_training_step_are_weights_inputs_and_gradients() -> No
     assert count(lambda: (x @ w).tanh().exp()).bytes_ideal / ITEM == 32 + 16 + 32 + 32
 
 
-@pytest.mark.parametrize("collected", [(), (1,), (1, 2, 2)])
-def test_cyclic_garbage_does_not_remain_however_old(collected: tuple[int, ...]) -> None:
-    x = randn(100)
+def test_cyclic_garbage_does_not_remain_however_old_and_the_collector_is_as_it_was() -> None:
+    x, frozen = randn(100), gc.get_freeze_count()
 
-    def cycle() -> Tensor:
+    def cycle(*collected: int) -> Tensor:
         box: list = [x.exp()]
         box.append(box)
         for generation in collected:
             gc.collect(generation)
         return x + 1
 
-    assert moved(cycle)[1] == 200
-
-
-def test_a_count_leaves_the_garbage_collector_as_it_was() -> None:
-    frozen = gc.get_freeze_count()
-    count(torch.exp, randn(3))
+    for collected in [(), (1,), (1, 2, 2)]:
+        assert moved(cycle, *collected)[1] == 200
     assert gc.get_freeze_count() == frozen and gc.isenabled()
 
 
@@ -456,30 +437,13 @@ def network() -> tuple[nn.Module, Tensor]:
 
 
 def test_results_gradients_buffers_and_random_numbers_are_those_of_the_plain_run() -> None:
-    def run(counted: bool) -> list[Tensor]:
-        model, x = network()
-        results = []
-
-        def step() -> Tensor:
-            loss = model(x).square().sum()
-            loss.backward()
-            results.append(loss.detach())
-            return loss
-
-        count(step) if counted else step()
+    def run(call) -> list[Tensor]:
+        (model, x), results = network(), []
+        call(lambda: results.append(model(x).square().sum()) or results[0].backward())
         return [*results, *(p.grad for p in model.parameters()), *model.buffers(), torch.get_rng_state()]
 
-    for plain, counted in zip(run(False), run(True), strict=True):
+    for plain, counted in zip(run(lambda step: step()), run(count), strict=True):
         assert torch.equal(plain, counted)
-
-
-def test_the_kernel_of_the_device_runs_where_there_is_one_beside_a_composite() -> None:
-    # Decomposing silu_backward, as FlopCounterMode does, changes the gradient in the last bit.
-    x, gradients = randn(1000, grad=True), []
-    step = lambda: gradients.append(torch.autograd.grad(F.silu(x).sum(), x)[0])  # noqa: E731
-    step()
-    assert by_op(count(step))["silu_backward"] > 0
-    assert torch.equal(*gradients)
 
 
 def test_no_tensor_is_kept_alive_and_none_dies_early() -> None:
@@ -502,15 +466,8 @@ def test_no_tensor_is_kept_alive_and_none_dies_early() -> None:
 
 
 def test_exceptions_come_through_and_leave_no_mode_behind() -> None:
-    class Mine(Exception):
-        pass
-
-    def fails() -> None:
-        torch.ones(2) + 1
-        raise Mine("untouched")
-
-    with pytest.raises(Mine, match=r"^untouched$"):
-        count(fails)
+    with pytest.raises(ZeroDivisionError, match=r"^division by zero$"):
+        count(lambda: (torch.ones(2) + 1) / (1 / 0))
     assert torch.utils._python_dispatch._len_torch_dispatch_stack() == 0
 
 
@@ -519,14 +476,7 @@ def test_the_result_may_be_anything() -> None:
         assert count(lambda result=result: result) == Cost()
 
 
-def test_meta_allocates_nothing_and_counts_the_same() -> None:
-    def run(device: str) -> Cost:
-        model = nn.TransformerEncoderLayer(32, 4, 64, dropout=0.0, batch_first=True, device=device)
-        x = randn(2, 8, 32, device=device)
-        return count(lambda: F.gelu(model.norm1(model.linear2(F.relu(model.linear1(x))))).sum().backward())
-
-    cpu, meta = run("cpu"), run("meta")
-    assert (cpu.flops, cpu.bytes_eager, cpu.bytes_ideal) == (meta.flops, meta.bytes_eager, meta.bytes_ideal)
+def test_meta_allocates_nothing() -> None:
     huge = torch.empty(1 << 20, 1 << 20, device="meta")  # 4 TiB
     assert count(torch.matmul, huge, huge).flops == 2 << 60
     assert count(lambda: (huge.exp() + huge.T).softmax(-1)).bytes_ideal == 2 * 4 << 40
@@ -553,36 +503,19 @@ def test_a_count_in_a_count_sees_its_own_and_disturbs_nothing() -> None:
     assert outer.flops == alone.flops + 9
 
 
-def test_tensor_subclasses_unfold_into_plain_ops() -> None:
-    from torch.testing._internal.two_tensor import TwoTensor
-
-    x = TwoTensor(randn(4, 4), randn(4, 4))
-    assert flops(lambda: x @ x) == 2 * 2 * 4**3
-
-
-def test_a_fake_tensor_is_counted_as_it_is() -> None:
-    with torch._subclasses.FakeTensorMode():
-        assert flops(lambda: (torch.randn(4, 4) @ torch.randn(4, 4)).softmax(-1)) == 128 + 4 * 18
-
-
-@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta")
-def test_sparse_tensors_are_listed_not_counted() -> None:
-    x = torch.eye(4).to_sparse()
-    cost = count(lambda: (torch.sparse.mm(x, randn(4, 4)), x.abs(), x.abs(), torch.empty(3, layout=torch.sparse_coo)))
-    assert cost.uncounted == {"_sparse_addmm": 1, "abs": 2}
-    assert [row for row in cost.ops if row.op == "abs"] == [OpCost("abs", (), "", 2, 0, 0, False)]
-    assert count(torch.mv, torch.eye(4).to_sparse_csr(), randn(4)).uncounted == {"mv": 1}
-
-
 def test_control_flow_of_pytorch_runs_and_is_named() -> None:
-    from torch._higher_order_ops.while_loop import while_loop
-
     x, kept = randn(3, 3), []
     cost = count(lambda: kept.append(torch.cond(torch.tensor(True), lambda t: t @ t, lambda t: t.exp(), (x,))))
     assert cost.uncounted == {"cond": 1}
     torch.testing.assert_close(kept[0], x @ x)
-    cost = count(lambda: while_loop(lambda i, y: i < 4, lambda i, y: (i + 1, y @ x), (torch.tensor(0), x)))
-    assert cost.uncounted == {"while_loop": 1}
+
+
+def test_sparse_tensors_are_listed_not_counted() -> None:
+    x = torch.eye(4).to_sparse()
+    assert count(lambda: (torch.sparse.mm(x, randn(4, 4)), x.abs(), x.abs())).uncounted == {
+        "_sparse_addmm": 1,
+        "abs": 2,
+    }
 
 
 def test_an_op_of_your_own_is_listed_until_its_formula_is_registered() -> None:
@@ -590,14 +523,9 @@ def test_an_op_of_your_own_is_listed_until_its_formula_is_registered() -> None:
     def triple(x: Tensor) -> Tensor:
         return 3 * x
 
-    @torch.library.custom_op("course::tick", mutates_args=())
-    def tick(times: int) -> int:
-        return times + 1
-
     x = randn(5)
     cost = count(triple, x)
     assert (cost.flops, cost.uncounted, cost.bytes_eager) == (0, {"course.triple": 1}, 40)
-    assert count(tick, 2).uncounted == {"course.tick": 1}
     register_flop_formula(torch.ops.course.triple)(lambda shape, out_shape=None: math.prod(shape))
     assert flops(triple, x) == 5
 
@@ -657,14 +585,10 @@ not counted: sort × 1"""
 
 
 def test_a_table_goes_by_flops_then_bytes_and_has_at_most_thirteen_rows_and_a_total() -> None:
-    for ops, last in [(1, "op00"), (12, "total"), (13, "total"), (14, "total")]:
-        rows = tuple(OpCost(f"op{i:02}", (), "float32", 1, 100 - i // 2, 100 - i) for i in range(ops))
-        shown = [line.split("  ")[0] for line in repr(Cost(0, 0, 0, rows[::-1])).splitlines()[2:-3]]
+    for ops in (1, 12, 13, 14):
         names = [f"op{i:02}" for i in range(ops)]
+        rows = tuple(OpCost(name, (), "float32", 1, 100 - i // 2, 100 - i) for i, name in enumerate(names))
+        shown = [line.split("  ")[0] for line in repr(Cost(0, 0, 0, rows[::-1])).splitlines()[2:-3]]
         assert shown == (names if ops <= 13 else [*names[:12], "2 more"]) + ["total"] * (ops > 1)
-        assert shown[-1] == last
-
-
-def test_at_most_thirteen_uncounted_ops_are_named() -> None:
-    assert repr(Cost(uncounted={f"op{i:02}": 1 for i in range(13)})).endswith("op12 × 1")
-    assert repr(Cost(uncounted={f"op{i:02}": 1 for i in range(14)})).endswith("op11 × 1, 2 more ops")
+    assert repr(Cost(uncounted=dict.fromkeys(names[:13], 1))).endswith("op12 × 1")
+    assert repr(Cost(uncounted=dict.fromkeys(names, 1))).endswith("op11 × 1, 2 more ops")

@@ -28,12 +28,10 @@ def test_a_view_has_a_widget_a_picture_words_and_what_a_page_needs(make):
 @pytest.mark.parametrize(
     ("make", "change"),
     [
-        (explore.float_bits, {"bits": "0" * 16}),
-        (explore.strides, {"shape": [2], "stride": [3]}),
-        (explore.roofline, {"batch": 2}),
-        (explore.transformer_budget, {"batch": 2}),
+        (explore.float_bits, {"bits": "0" * 16}), (explore.strides, {"shape": [2], "stride": [3]}),
+        (explore.roofline, {"batch": 2}), (explore.transformer_budget, {"batch": 2}),
     ],
-)
+)  # fmt: skip
 def test_what_is_stored_shows_the_first_state(make, change):
     view = make()
     first = dict(view.state)
@@ -51,14 +49,11 @@ def test_a_number_is_shown_in_a_format():
     assert (view.format, view.bits) == ("float4_e2m1fn", "0111")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error", "words"),
-    [
-        ((1.0, "float17"), ValueError, "no floating-point format 'float17'"),
-        (("1", "float16"), TypeError, "encode takes a real number"),
-        ((float("nan"), "float4_e2m1fn"), ValueError, "float4_e2m1fn has no NaN"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "error", "words"), [
+    ((1.0, "float17"), ValueError, "no floating-point format 'float17'"),
+    (("1", "float16"), TypeError, "encode takes a real number"),
+    ((float("nan"), "float4_e2m1fn"), ValueError, "float4_e2m1fn has no NaN"),
+])  # fmt: skip
 def test_no_such_number(arguments, error, words):
     with pytest.raises(error, match=words):
         explore.float_bits(*arguments)
@@ -71,16 +66,13 @@ def test_strides_are_those_of_a_tensor():
     assert view.tensor.tolist() == [[1, 3, 5], [7, 9, 11]]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error", "words"),
-    [
-        ({"offset": 7}, RuntimeError, "out of bounds for storage of size 192"),
-        ({"shape": [4]}, RuntimeError, "mismatch in length of strides and shape"),
-        ({"shape": [1, 97], "stride": [0, 0]}, ValueError, "at most 3 dimensions and 96 elements"),
-        ({"stride": [6, -1]}, TraitError, "should not be less than 0"),
-        ({"strides": [6, 1]}, TypeError, "this view has no strides, only offset, shape, stride, wanted"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "error", "words"), [
+    ({"offset": 7}, RuntimeError, "out of bounds for storage of size 192"),
+    ({"shape": [4]}, RuntimeError, "mismatch in length of strides and shape"),
+    ({"shape": [1, 97], "stride": [0, 0]}, ValueError, "at most 3 dimensions and 96 elements"),
+    ({"stride": [6, -1]}, TraitError, "should not be less than 0"),
+    ({"strides": [6, 1]}, TypeError, "this view has no strides, only offset, shape, stride, wanted"),
+])  # fmt: skip
 def test_no_such_tensor(arguments, error, words):
     with pytest.raises(error, match=words):
         explore.strides(**arguments)
@@ -91,16 +83,13 @@ def test_a_tensor_without_dimensions_or_elements(shape, stride):
     assert explore.strides(shape=shape, stride=stride, offset=5).tensor.shape == shape
 
 
-@pytest.mark.parametrize(
-    ("op", "function", "sizes"),
-    [
-        ("ReLU", torch.relu, [(8, 128)]),
-        ("GELU, fused", functools.partial(torch.nn.functional.gelu, approximate="tanh"), [(8, 128)]),
-        ("linear layer", torch.matmul, [(8, 128), (128, 128)]),
-        ("a matrix per example", torch.bmm, [(8, 1, 128), (8, 128, 128)]),
-        ("decoding attention", lambda q, k, v: q @ k @ v, [(8, 1, 128), (8, 128, 1024), (8, 1024, 128)]),
-    ],
-)
+@pytest.mark.parametrize(("op", "function", "sizes"), [
+    ("ReLU", torch.relu, [(8, 128)]),
+    ("GELU, fused", functools.partial(torch.nn.functional.gelu, approximate="tanh"), [(8, 128)]),
+    ("linear layer", torch.matmul, [(8, 128), (128, 128)]),
+    ("a matrix per example", torch.bmm, [(8, 1, 128), (8, 128, 128)]),
+    ("decoding attention", lambda q, k, v: q @ k @ v, [(8, 1, 128), (8, 128, 1024), (8, 1024, 128)]),
+])  # fmt: skip
 @pytest.mark.parametrize("dtype", ["bfloat16", "float64"])
 def test_an_op_under_the_roof_costs_what_is_counted(op, function, sizes, dtype):
     view = explore.roofline(dtype=dtype)
@@ -121,13 +110,11 @@ def test_the_roof_is_the_machines_until_it_is_moved():
 @pytest.mark.parametrize(
     ("arguments", "error", "words"),
     [
-        ({"peak": 9.9e9}, TraitError, "'peak' trait"),
-        ({"bandwidth": 3.3e13}, TraitError, "'bandwidth' trait"),
-        ({"machine": "abacus"}, TraitError, "'machine' trait"),
-        ({"dtype": "float17"}, TraitError, "'dtype' trait"),
+        ({"peak": 9.9e9}, TraitError, "'peak' trait"), ({"bandwidth": 3.3e13}, TraitError, "'bandwidth' trait"),
+        ({"machine": "abacus"}, TraitError, "'machine' trait"), ({"dtype": "float17"}, TraitError, "'dtype' trait"),
         ({"machine": "Google TPU v5e", "dtype": "float64"}, ValueError, "no rate for float64 on its spec sheet"),
     ],
-)
+)  # fmt: skip
 def test_no_such_roof(arguments, error, words):
     with pytest.raises(error, match=words):
         explore.roofline(**arguments)

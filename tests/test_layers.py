@@ -9,23 +9,9 @@ from functools import cache
 from tests.tools.course import ROOT
 
 LAYERS = {
-    "units": 0,
-    "specs": 0,
-    "roofline": 0,
-    "formats": 1,
-    "storage": 1,
-    "flops": 1,
-    "timing": 1,
-    "model": 1,
-    "exercises": 1,
-    "counting": 2,
-    "machine": 2,
-    "budget": 2,
-    "draw": 3,
-    "explore": 3,
-    "selfcheck": 3,
-    "export": 4,
-}
+    "units": 0, "specs": 0, "roofline": 0, "formats": 1, "storage": 1, "flops": 1, "timing": 1, "model": 1,
+    "exercises": 1, "counting": 2, "machine": 2, "budget": 2, "draw": 3, "explore": 3, "selfcheck": 3, "export": 4,
+}  # fmt: skip
 # Within the top layer the views build on the drawings.
 ALLOWED = {("explore", "draw")}
 HELPERS = ROOT / "helpers"

@@ -60,14 +60,11 @@ def test_the_best_size_wins_and_the_three_best_and_a_large_one_are_measured_twic
     assert stopwatch.now == pytest.approx(10, rel=0.2) and not found.disturbed
 
 
-@pytest.mark.parametrize(
-    ("seconds", "free", "tried"),
-    [
-        (0.3, 2**40, {64, 128, 256}),  # eight of 512 would take a second
-        (10, 2 * 3 * 4 * 128**2, {64, 128}),
-        (1e-9, 0, {64}),  # one always is
-    ],
-)
+@pytest.mark.parametrize(("seconds", "free", "tried"), [
+    (0.3, 2**40, {64, 128, 256}),  # eight of 512 would take a second
+    (10, 2 * 3 * 4 * 128**2, {64, 128}),
+    (1e-9, 0, {64}),  # one always is
+])  # fmt: skip
 def test_a_size_that_takes_too_long_or_too_much_memory_is_not_tried(
     matmuls, stopwatch, monkeypatch, seconds, free, tried
 ):
@@ -349,13 +346,10 @@ def test_a_record_says_what_was_measured(tiny):
     assert re.fullmatch(r"20\d\d-\d\d-\d\d", tiny["date"])
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        *((text, "r.json is no record of a machine: ") for text in ("", "[]", "{}", "1", "no json")),
-        ('{"method": 1}', "r.json was measured by method 1, and this course has 2"),
-    ],
-)
+@pytest.mark.parametrize(("text", "words"), [
+    *((text, "r.json is no record of a machine: ") for text in ("", "[]", "{}", "1", "no json")),
+    ('{"method": 1}', "r.json was measured by method 1, and this course has 2"),
+])  # fmt: skip
 def test_other_files_are_no_records(text, words, tmp_path):
     (tmp_path / "r.json").write_text(text)
     with pytest.raises(ValueError, match=f"^{words}"):

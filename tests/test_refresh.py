@@ -11,13 +11,9 @@ from tests.tools.course import chosen, read
 
 CELLS = [
     "import sys\n\nfrom helpers import draw, explore, units\nfrom helpers.selfcheck import check",
-    "print('a', flush=True)\nprint('b', flush=True)",
-    "draw.bits(1, 'float8_e5m2')",
-    "explore.float_bits(2.0, 'float8_e4m3fn')",
-    "units.table(['a'], [[1]])",
-    "check('round_to', ...)",
-    "1 / 0",
-]
+    "print('a', flush=True)\nprint('b', flush=True)", "draw.bits(1, 'float8_e5m2')",
+    "explore.float_bits(2.0, 'float8_e4m3fn')", "units.table(['a'], [[1]])", "check('round_to', ...)", "1 / 0",
+]  # fmt: skip
 
 
 def probe(folder, sources):

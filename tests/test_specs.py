@@ -10,37 +10,31 @@ from helpers import specs
 ROWS = pytest.mark.parametrize("spec", specs.table(), ids=lambda spec: spec.name)
 
 
-@pytest.mark.parametrize(
-    ("device", "row"),
-    [
-        ("NVIDIA H100 80GB HBM3", "NVIDIA H100 SXM5"),
-        ("NVIDIA H200", "NVIDIA H200 SXM"),
-        ("NVIDIA B200", "NVIDIA B200 (HGX, per GPU)"),
-        ("A100-SXM4-40GB", "NVIDIA A100 SXM4 40GB"),
-        ("NVIDIA A100 80GB PCIe", "NVIDIA A100 PCIe 80GB"),
-        ("Tesla V100-SXM2-32GB", "NVIDIA V100 SXM2 32GB"),
-        ("AMD Instinct MI300X", "AMD Instinct MI300X"),
-        ("  nvidia h100  pcie ", "NVIDIA H100 PCIe"),
-        ("Google TPU v5e", "Google TPU v5e"),  # no driver name: found by the row's own
-    ],
-)
+@pytest.mark.parametrize(("device", "row"), [
+    ("NVIDIA H100 80GB HBM3", "NVIDIA H100 SXM5"),
+    ("NVIDIA H200", "NVIDIA H200 SXM"),
+    ("NVIDIA B200", "NVIDIA B200 (HGX, per GPU)"),
+    ("A100-SXM4-40GB", "NVIDIA A100 SXM4 40GB"),
+    ("NVIDIA A100 80GB PCIe", "NVIDIA A100 PCIe 80GB"),
+    ("Tesla V100-SXM2-32GB", "NVIDIA V100 SXM2 32GB"),
+    ("AMD Instinct MI300X", "AMD Instinct MI300X"),
+    ("  nvidia h100  pcie ", "NVIDIA H100 PCIe"),
+    ("Google TPU v5e", "Google TPU v5e"),  # no driver name: found by the row's own
+])  # fmt: skip
 def test_a_device_is_found_by_the_name_that_its_driver_reports(device, row):
     assert specs.find(device).name == row
 
 
-@pytest.mark.parametrize(
-    "device",
-    [
-        "NVIDIA GeForce RTX 4090 Laptop GPU",
-        "NVIDIA H100",
-        "NVIDIA H100 80GB HBM3 MIG 1g.10gb",  # a seventh of an H100 has no H100's peak
-        "NVIDIA GH200 480GB",
-        "NVIDIA L40",
-        "Tesla V100-SXM3-32GB",  # higher clocks than the SXM2
-        "cpu",
-        "",
-    ],
-)
+@pytest.mark.parametrize("device", [
+    "NVIDIA GeForce RTX 4090 Laptop GPU",
+    "NVIDIA H100",
+    "NVIDIA H100 80GB HBM3 MIG 1g.10gb",  # a seventh of an H100 has no H100's peak
+    "NVIDIA GH200 480GB",
+    "NVIDIA L40",
+    "Tesla V100-SXM3-32GB",  # higher clocks than the SXM2
+    "cpu",
+    "",
+])  # fmt: skip
 def test_an_unknown_device_is_none(device):
     assert specs.find(device) is None
 
@@ -79,20 +73,17 @@ def test_halving_the_bits_doubles_the_rate_of_the_matrix_unit(spec):
             assert spec.matrix[one] == spec.matrix[other]
 
 
-@pytest.mark.parametrize(
-    ("name", "dtype", "rate", "ridge"),
-    [
-        ("NVIDIA H100 SXM5", torch.bfloat16, 989.5e12, 295),
-        ("NVIDIA H100 SXM5", torch.float32, 67e12, 20),  # the vector unit
-        ("NVIDIA H100 SXM5", torch.float64, 67e12, 20),  # the matrix unit, twice the vector unit
-        ("NVIDIA H100 SXM5", "tfloat32", 494.5e12, 148),
-        ("NVIDIA H200 SXM", "bfloat16", 989.5e12, 206),
-        ("NVIDIA A100 SXM4 80GB", "bfloat16", 312e12, 153),
-        ("Tesla V100-SXM2-32GB", torch.float64, 7.8e12, 9),
-        ("AMD Instinct MI300X", torch.float32, 163.4e12, 31),  # the matrix unit
-        ("Google TPU v5e", "bfloat16", 197e12, 241),
-    ],
-)
+@pytest.mark.parametrize(("name", "dtype", "rate", "ridge"), [
+    ("NVIDIA H100 SXM5", torch.bfloat16, 989.5e12, 295),
+    ("NVIDIA H100 SXM5", torch.float32, 67e12, 20),  # the vector unit
+    ("NVIDIA H100 SXM5", torch.float64, 67e12, 20),  # the matrix unit, twice the vector unit
+    ("NVIDIA H100 SXM5", "tfloat32", 494.5e12, 148),
+    ("NVIDIA H200 SXM", "bfloat16", 989.5e12, 206),
+    ("NVIDIA A100 SXM4 80GB", "bfloat16", 312e12, 153),
+    ("Tesla V100-SXM2-32GB", torch.float64, 7.8e12, 9),
+    ("AMD Instinct MI300X", torch.float32, 163.4e12, 31),  # the matrix unit
+    ("Google TPU v5e", "bfloat16", 197e12, 241),
+])  # fmt: skip
 def test_peaks_and_ridges_as_they_are_published(name, dtype, rate, ridge):
     spec = specs.find(name)
     assert (spec.peak(dtype), round(spec.peak(dtype) / spec.bandwidth)) == (rate, ridge)

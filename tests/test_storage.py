@@ -116,18 +116,15 @@ def factorings(numel):
     return [(numel,), *((d, e, numel // d // e) for d in divisors for e in divisors if numel // d % e == 0)]
 
 
-@pytest.mark.parametrize(
-    ("shape", "stride", "expected"),
-    [
-        ((40_000, 30_000), (1, 40_000), 1_200_000_000),
-        ((10**9, 7), (0, 1), 7),
-        ((10**6, 1000), (4096, 1), 10**9),  # rows with gaps
-        ((10**9, 512), (1, 1), 10**9 + 511),  # windows
-        ((10**6, 16, 64), (64, 64, 1), (10**6 + 15) * 64),  # windows of rows
-        ((1000, 10**6, 16), (2 * 10**6, 1, 1), 1000 * (10**6 + 15)),  # windows in batches
-        ((10**6, 10**6), (2, 3), 5 * (10**6 - 1) + 1 - 2),
-    ],
-)
+@pytest.mark.parametrize(("shape", "stride", "expected"), [
+    ((40_000, 30_000), (1, 40_000), 1_200_000_000),
+    ((10**9, 7), (0, 1), 7),
+    ((10**6, 1000), (4096, 1), 10**9),  # rows with gaps
+    ((10**9, 512), (1, 1), 10**9 + 511),  # windows
+    ((10**6, 16, 64), (64, 64, 1), (10**6 + 15) * 64),  # windows of rows
+    ((1000, 10**6, 16), (2 * 10**6, 1, 1), 1000 * (10**6 + 15)),  # windows in batches
+    ((10**6, 10**6), (2, 3), 5 * (10**6 - 1) + 1 - 2),
+])  # fmt: skip
 def test_large_tensors_are_counted_at_once(shape, stride, expected):
     assert storage.distinct_offsets(shape, stride) == expected  # a billion steps would take minutes
 
@@ -157,19 +154,16 @@ def test_two_wrappers_of_one_numpy_array_share_it(array):
 EMPTY = "a tensor without elements has every view of 0 elements"
 
 
-@pytest.mark.parametrize(
-    ("shape", "stride", "wanted", "found", "reason"),
-    [
-        ((3, 4), (4, 1), (12,), (1,), "wherever dimensions must merge, stride[k] = size[k + 1] · stride[k + 1]"),
-        ((4, 3), (1, 4), (12,), None, "dimensions 0 and 1 must merge, but stride 1 is not 3 × 4"),
-        ((3, 4), (4, 1), (5, -1), None, "the shape (5, 2) does not have 12 elements"),
-        ((3, 4), (4, 1), (-1, -1), None, "the shape (-1, -1) does not have 12 elements"),
-        ((3, 4), (4, 1), (), None, "the shape () does not have 12 elements"),
-        ((0, 3), (3, 1), (0, -1), None, "the size of -1 cannot be told beside a size of 0"),
-        ((0, 3), (3, 1), (3, 0), (1, 1), EMPTY),
-        ((0, 3), (7, 2), (0, 3), (7, 2), EMPTY),
-    ],
-)
+@pytest.mark.parametrize(("shape", "stride", "wanted", "found", "reason"), [
+    ((3, 4), (4, 1), (12,), (1,), "wherever dimensions must merge, stride[k] = size[k + 1] · stride[k + 1]"),
+    ((4, 3), (1, 4), (12,), None, "dimensions 0 and 1 must merge, but stride 1 is not 3 × 4"),
+    ((3, 4), (4, 1), (5, -1), None, "the shape (5, 2) does not have 12 elements"),
+    ((3, 4), (4, 1), (-1, -1), None, "the shape (-1, -1) does not have 12 elements"),
+    ((3, 4), (4, 1), (), None, "the shape () does not have 12 elements"),
+    ((0, 3), (3, 1), (0, -1), None, "the size of -1 cannot be told beside a size of 0"),
+    ((0, 3), (3, 1), (3, 0), (1, 1), EMPTY),
+    ((0, 3), (7, 2), (0, 3), (7, 2), EMPTY),
+])  # fmt: skip
 def test_a_plan_gives_its_rule_in_words(shape, stride, wanted, found, reason):
     assert storage.plan_view(shape, stride, wanted) == storage.ViewPlan(found, reason)
     t = torch.empty_strided(shape, stride)
@@ -183,14 +177,11 @@ def test_a_plan_gives_its_rule_in_words(shape, stride, wanted, found, reason):
 @pytest.mark.parametrize(
     "function", [storage.layout, storage.touched_bytes, lambda t: storage.same_storage(torch.zeros(2), t)]
 )
-@pytest.mark.parametrize(
-    ("make", "error", "words"),
-    [
-        (lambda: torch.empty(2, 2, device="meta"), ValueError, r"^a meta tensor has no storage, .* needs none$"),
-        (lambda: torch.eye(2).to_sparse(), ValueError, r"layout torch.sparse_coo .* use \.to_dense\(\)"),
-        (lambda: np.zeros(2), TypeError, "expected a tensor, got ndarray"),
-    ],
-)
+@pytest.mark.parametrize(("make", "error", "words"), [
+    (lambda: torch.empty(2, 2, device="meta"), ValueError, r"^a meta tensor has no storage, .* needs none$"),
+    (lambda: torch.eye(2).to_sparse(), ValueError, r"layout torch.sparse_coo .* use \.to_dense\(\)"),
+    (lambda: np.zeros(2), TypeError, "expected a tensor, got ndarray"),
+])  # fmt: skip
 def test_what_has_no_storage_is_refused(function, make, error, words):
     with pytest.raises(error, match=words):
         function(make())
@@ -199,12 +190,10 @@ def test_what_has_no_storage_is_refused(function, make, error, words):
 @pytest.mark.parametrize(
     ("index", "words"),
     [
-        ((0,), r"shape \(3, 4\) takes 2 indices, got 1"),
-        (0, r"takes 2 indices, got 1: 0"),
-        ((3, 0), "index 3 is outside a dimension of size 3"),
-        ((0, -5), "index -5 is outside a dimension of size 4"),
+        ((0,), r"shape \(3, 4\) takes 2 indices, got 1"), (0, r"takes 2 indices, got 1: 0"),
+        ((3, 0), "index 3 is outside a dimension of size 3"), ((0, -5), "index -5 is outside a dimension of size 4"),
     ],
-)
+)  # fmt: skip
 def test_offset_of_refuses_what_torch_refuses(index, words):
     with pytest.raises(IndexError, match=words):
         storage.offset_of(index, torch.zeros(3, 4))

@@ -48,12 +48,8 @@ def test_a_quantity_is_a_number():
 def test_table_shows_the_same_in_text_and_html():
     table = units.table(["name", "size"], [["a<b", "1 B"], ["long name", 2], ["float", 1 / 3]])
     assert repr(table).splitlines() == [
-        "name       size",
-        "---------  --------",
-        "a<b        1 B",
-        "long name  2",
-        "float      0.333333",
-    ]
+        "name       size", "---------  --------", "a<b        1 B", "long name  2", "float      0.333333",
+    ]  # fmt: skip
     assert table._repr_html_() == (
         "<table><thead><tr><th>name</th><th>size</th></tr></thead><tbody>"
         "<tr><td>a&lt;b</td><td>1 B</td></tr><tr><td>long name</td><td>2</td></tr>"
