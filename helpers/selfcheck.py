@@ -90,6 +90,7 @@ def _no_such_exercise(exercise: object, name: str) -> str:
 
 def _judge(exercise: Exercise, answers: tuple[Any, ...]) -> tuple[str, str]:
     if exercise.parts and len(answers) == 1:
+        answers = (plain(answers[0]),)
         listed = isinstance(answers[0], list | tuple) and len(answers[0]) == len(exercise.parts)
         functions = [one for one in exercise.parts.values() if one.cases]
         if listed or functions:
@@ -285,6 +286,8 @@ def _quantity(number: float, unit: str) -> str:
     factor, base = scale(unit)
     if unit.endswith("iB"):
         return units.iec(number * factor)
+    if unit.endswith(f" {base}"):  # "billion parameters"
+        return f"{number:.4g} {unit}"
     if unit:
         return (units.duration if base == "s" else partial(units.si, unit=base))(number * factor)
     return f"{number:.6g}" if isinstance(number, float) else str(number)

@@ -105,7 +105,8 @@ def test_dots_and_none_are_not_attempted():
 def test_every_spelling_of_a_right_answer_is_accepted(ask):
     for right, found in [
         (2, 2.0), (2, np.int64(2)), (2, np.array([2])), (2, torch.tensor(2)), (2, torch.tensor([[2.0]])),
-        (2, Fraction(2)), (2, Decimal(2)), (0.5, Fraction(1, 2)), (0.5, np.float32(0.5)), (1.0, 1 + 0.5e-6),
+        (2, Fraction(2)), (2, Decimal(2)), (0.5, Fraction(1, 2)), (0.5, np.float32(0.5)),
+    (49499450, np.float32(49499450)), (49499450, torch.tensor([49499450.0])), (1.0, 1 + 0.5e-6),
         (True, np.bool_(True)), (True, torch.tensor(True)), (False, np.array(False)),
         ((1, 2), [1, 2]), ((1, 2), torch.Size([1, 2])), ((1, 2), np.array([1.0, 2.0])), ((1, 2), torch.tensor([1, 2])),
         ((0, 1), range(2)), ((1, 2), (torch.tensor(1), np.float64(2))), (((1, 2), 3), [[1, 2], 3]),
@@ -133,9 +134,10 @@ def test_words_may_be_cut_short_and_numbers_bring_a_unit(ask):
     assert "write 'passes' or 'raises', not True" in ask("passes", True, words=("passes", "raises")).message
     assert ask("cache", "c", words=("cache", "clock")).status == "not yet"
 
-    for text in ("85.9 GB", "80 GiB", "85.9", "8.59e10 bytes"):
+    for text in ("85.9 GB", "85.9", "8.59e10 bytes"):
         assert ask(80 * 2**30 / 1e9, text, unit="GB", tolerance=1e-3).status == "correct", text
     assert ask(85.9, "85.9 s", unit="GB").status == "not yet"
+    assert "write it in GB" in ask(85.9, "80 GiB", unit="GB", tolerance=1e-2).message
 
 
 def test_the_difference_is_named(ask):
@@ -201,7 +203,7 @@ def test_what_a_wrong_answer_has_in_common_in_every_case_is_said(ask):
         (lambda n: -n * n, "In every case it is right but for its sign."),
         (lambda n: n * n + 3, "In every case it is 3 too large."),
         (lambda n: 1 / n**2, "In every case it is one divided by the right one."),
-        (lambda n: 25, "It is the same in every case: does it use what it is given?"),
+        (lambda n: 25, "It is 25 in every case."),
         (lambda n: n * n - n / 10, "In every case the right one is yours, rounded up."),
         (lambda n: n * n - (n > 2), "It is sometimes right and sometimes 1 too small."),
         (lambda n: n * n + 2 * n, "The hint below may help."),
@@ -340,6 +342,16 @@ def test_compare_hides_the_value_and_the_reason_until_there_is_a_guess():
         words = repr(compare(nothing, 12345, "B", {3: "No."}, because="It has 12345 numbers."))
         assert words == "Predict first: replace the ... by your guess in B and run the cell again."
     assert repr(compare(12345, 12345, because="So many.")).endswith("exactly right. So many.")
+
+
+def test_compare_takes_amounts_as_people_write_them():
+    for guess, amount, unit in (
+        ("40 billion", 40, "billion parameters"), ("40B", 40, "billion parameters"), ("10 per cent", 10, "%"),
+        ("50 times", 50, ""), ("50x", 50, ""), ("a year", 365.25, "days"), ("260 D", 260, "days"),
+        ("85.9 gb", 85.9, "GB"), ("85 900 000 000 bytes", 85.9, "GB"), ("85.9 gigabytes", 85.9, "GB"),
+    ):  # fmt: skip
+        assert "exactly right" in repr(compare(guess, amount, unit)), guess
+    assert repr(compare(20, 40, "billion parameters")).startswith("You predicted 20 billion parameters; it is 40 bill")
 
 
 def test_compare_names_likely_wrong_predictions_and_units_a_thousand_times_off():

@@ -21,7 +21,9 @@ _PREFIXES = {"": 1.0, "m": 1e-3, "µ": 1e-6, "u": 1e-6, "n": 1e-9, "p": 1e-12, "
     name + binary: 1024.0**power if binary else 1000.0**power
     for power, name in enumerate("KMGTPE", start=1) for binary in ("", "i") if (name + binary) != "K"
 }  # fmt: skip
-_SPANS = {"min": 60, "h": 3600, "hour": 3600, "day": 86400, "week": 604_800, "month": 2_629_800, "year": 31_557_600}
+_SPANS = {"min": 60, "h": 3600, "hour": 3600, "d": 86400, "day": 86400, "week": 604_800} | {
+    "month": 2_629_800, "year": 31_557_600,
+}  # fmt: skip
 _WORDS = {"million": 1e6, "billion": 1e9, "trillion": 1e12}
 
 
@@ -37,8 +39,11 @@ def difference(found: Any, right: Any, exercise: Exercise, tell: bool = True) ->
     """What is wrong with an outcome, in words; None if nothing is. `tell` allows naming what is right."""
     if isinstance(found, Failed):
         return found.sentence
+    if found is None and right is None:
+        return None
     if isinstance(right, torch.Tensor):
         return _tensor_difference(found, right, exercise.tolerance)
+    single = str(getattr(found, "dtype", "")).endswith("float32")
     found = plain(found)
     if isinstance(right, tuple | list):
         if not isinstance(found, tuple | list) or len(found) != len(right):
@@ -49,7 +54,10 @@ def difference(found: Any, right: Any, exercise: Exercise, tell: bool = True) ->
                 return f"value {position} of {len(right)}: {found_wrong}"
         return None
     if isinstance(right, Real) and not isinstance(right, bool):
-        return _number_difference(found, right, exercise, tell)
+        while isinstance(found, list) and len(found) == 1:
+            found = found[0]
+        wrong = _number_difference(found, right, exercise, tell)
+        return None if wrong and single and isinstance(found, float) and _close(found, right, 1e-6) else wrong
     named = isinstance(found, str) or "dtype" in type(found).__name__.casefold()
     if named and isinstance(right, str) and _word(found, exercise.words) == _word(right, exercise.words):
         return None
@@ -81,9 +89,9 @@ def _word(found: Any, words: Any = ()) -> str:
 
 
 def _number_difference(found: Any, right: Real, exercise: Exercise, tell: bool) -> str | None:
-    while isinstance(found, list) and len(found) == 1:
-        found = found[0]
     if isinstance(found, str) and exercise.unit:
+        if "iB" in found and "iB" not in exercise.unit:
+            return f"write it in {exercise.unit}, not as {found!r}"
         scaled = amount(found, exercise.unit)
         found = found if scaled is None else scaled
     if isinstance(found, bool) or not isinstance(found, Real):
@@ -99,17 +107,22 @@ def scale(unit: str) -> tuple[float, str]:
     """How many base units a unit is, and its base: ("GB") is (1e9, "B"), ("days") is (86400, "s")."""
     head, slash, rest = unit.strip().partition("/")
     head = re.sub(r"sec(onds?)?$", "s", re.sub(r"FLOPs$", "FLOP", re.sub(r"bytes?$", "B", head.strip())))
-    if (span := head if head in _SPANS else head.removesuffix("s")) in _SPANS:
+    head = re.sub(r"^(kilo|mega|giga|tera)(?=B)", lambda name: name[1][0].upper(), head)
+    head = head[:-1].upper() + "B" if head in ("kb", "mb", "gb", "tb") else head
+    if (span := head.casefold() if head.casefold() in _SPANS else head.casefold().removesuffix("s")) in _SPANS:
         return float(_SPANS[span]), "s"
     for base in ("B", "FLOP", "s"):
         if head.endswith(base) and head.removesuffix(base) in _PREFIXES:
             return _PREFIXES[head.removesuffix(base)], base + slash + rest.strip().replace("sec", "s")
-    return 1.0, unit.strip()
+    word, _, things = unit.strip().partition(" ")
+    return (_WORDS[word], things) if word in _WORDS else (1.0, unit.strip())
 
 
 def amount(text: str, unit: str) -> float | None:
     """The number of `unit` that a text gives, as "40 MB" or "4e7"; None for another text."""
-    match = re.fullmatch(r"([-+]?(?:\d[\d_,]*)?\.?\d+\.?(?:e[-+]?\d+)?) *(%?)(.*)", text.strip(), re.IGNORECASE)
+    text = re.sub(r"^(?:an?|one)\b", "1", re.sub(r"^half an?\b", "0.5", text.strip(), flags=re.I), flags=re.I)
+    text = re.sub(r"(?<=\d) (?=\d{3}\b)|(?<=\d) ?(?:times|x)$", "", re.sub(r" ?per ?cent$", "%", text))
+    match = re.fullmatch(r"([-+]?(?:\d[\d_,]*)?\.?\d+\.?(?:e[-+]?\d+)?) *(%?)(.*)", text, re.IGNORECASE)
     if not match or re.search(r",(?!\d{3}(?!\d)).*,", match[1]):  # "2,3,3" is a list
         return None
     digits = re.sub(r"_|,(?=\d{3}(?!\d))", "", match[1]).replace(",", ".")  # 1,000 and Europe's 85,9

@@ -39,7 +39,7 @@ def pattern(found: Sequence[Any], right: Sequence[Any]) -> str | None:
 
 def _relations(pairs: Sequence[tuple[float, float]], whole: bool) -> Iterator[str]:
     if len({mine for mine, _ in pairs}) == 1:
-        yield "It is the same in every case: does it use what it is given?"
+        yield f"It is {number(pairs[0][0])} in every case."
     ratios = [mine / true for mine, true in pairs if true]
     if _constant(ratios) and ratios[0] and all(not mine for mine, true in pairs if not true):
         times = round(ratios[0], 6)
@@ -63,7 +63,7 @@ def _relations(pairs: Sequence[tuple[float, float]], whole: bool) -> Iterator[st
 
 def _constant(values: Sequence[float], wanted: float | None = None) -> bool:
     first = values[0] if values and wanted is None else wanted
-    return bool(values) and all(math.isclose(value, first, rel_tol=1e-6, abs_tol=1e-12) for value in values)
+    return bool(values) and all(math.isclose(value, first, rel_tol=1e-6) for value in values)
 
 
 def _flat(outcome: Any) -> list[float]:
