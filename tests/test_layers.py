@@ -65,7 +65,7 @@ LATE = [
     ("helpers.formats, helpers.selfcheck", {"matplotlib"}),
     # It warns on stderr where CUDA's compiler is but no GPU, as on a cluster's login node.
     ("helpers.timing, helpers.machine, torch.utils.flop_counter", {"torch.utils.cpp_extension"}),
-    ("helpers.draw", {"matplotlib.pyplot", "ipywidgets"}),
+    ("helpers.draw; helpers.draw.layouts().png()", {"matplotlib.pyplot", "ipywidgets"}),
 ]
 
 

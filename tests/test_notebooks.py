@@ -12,7 +12,7 @@ from nbclient.exceptions import CellExecutionError
 
 from helpers.exercises import EXERCISES
 from tests.tools import refresh
-from tests.tools.course import HURRY, NOTEBOOKS, exercises, kernel, keys, lesson, pace, read, sections, tags
+from tests.tools.course import HURRY, NOTEBOOKS, exercises, kernel, keys, pace, read, sections, tags
 
 KNOWN_TAGS = {"nbval-ignore-output", "raises-exception", "exercise", "exercise-spec", "show-code"}
 # A time of day, an object's address, a file's path or a version would differ on the next machine.
@@ -112,15 +112,6 @@ def test_minutes(path, notebook):
     assert found["minutes"] <= limit, f"shorten the lesson to {limit} minutes; it has {found}"
 
 
-def test_asserts():
-    """An assert stands in a lesson only where it is the sentence that the section teaches."""
-    count = {
-        path.stem: sum(isinstance(node, ast.Assert) for cell in lesson(read(path)) for node in nodes(cell))
-        for path in NOTEBOOKS
-    }
-    assert sum(count.values()) <= 60, f"show the value instead; the tests compare it. Asserts by notebook: {count}"
-
-
 def test_words_of_figures(notebook):
     for cell in code_cells(notebook):
         for node in nodes(cell):
@@ -132,10 +123,6 @@ def test_words_of_figures(notebook):
                     alt = output.metadata[kind]["alt"]
                     words = " ".join(output.data["text/plain"].split())
                     assert len(alt) >= 20 and words.startswith(alt.removesuffix(" …")), alt
-
-
-def test_numbered():
-    assert [int(path.name[:2]) for path in NOTEBOOKS] == list(range(8)), "00 to 07, one of each"
 
 
 def test_stored(path, notebook):
