@@ -5,8 +5,6 @@ exercise's `same`, and those that are listed and refused.
 """
 
 import ast
-import copy
-import symtable
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,7 +20,7 @@ _OPERATORS: dict[type[ast.AST], tuple[type[ast.AST], ...]] = {
     ast.Lt: (ast.LtE, ast.Gt), ast.LtE: (ast.Lt, ast.GtE), ast.Gt: (ast.GtE, ast.Lt), ast.GtE: (ast.Gt, ast.LtE),
     ast.Eq: (ast.NotEq,), ast.NotEq: (ast.Eq,), ast.And: (ast.Or,), ast.Or: (ast.And,),
 }  # fmt: skip
-_EXCHANGED = {"floor": ("ceil",), "ceil": ("floor",), "max": ("min",), "min": ("max",)}
+_EXCHANGED = {"floor": "ceil", "ceil": "floor", "max": "min", "min": "max"}
 selfcheck.SECONDS = 120  # however busy the machine is
 _SAME_CALLS = {"tuple", "list", "float", "set", "sorted"}  # any spelling of a value is accepted
 
@@ -62,16 +60,12 @@ def _other(node: ast.AST) -> Iterator[ast.AST]:
 
 def _other_calls(node: ast.Call, function: ast.expr, arguments: list[ast.expr]) -> Iterator[ast.AST]:
     name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-    for other in _EXCHANGED.get(name, ()):
-        renamed = copy.deepcopy(function)
-        if isinstance(renamed, ast.Attribute):
-            renamed.attr = other
-        else:
-            renamed.id = other
-        yield ast.Call(renamed, arguments, node.keywords)
-    for place in range(len(arguments) - 1) if name not in _EXCHANGED else ():
-        swapped = [*arguments[:place], arguments[place + 1], arguments[place], *arguments[place + 2 :]]
-        yield ast.Call(function, swapped, node.keywords)
+    if name in _EXCHANGED:
+        other = ast.unparse(function).removesuffix(name) + _EXCHANGED[name]
+        yield ast.Call(ast.parse(other, mode="eval").body, arguments, node.keywords)
+    else:
+        for one, other in enumerate(arguments[1:]):
+            yield ast.Call(function, [*arguments[:one], other, arguments[one], *arguments[one + 2 :]], node.keywords)
     if len(arguments) == 1 and name not in _SAME_CALLS and not isinstance(arguments[0], ast.GeneratorExp | ast.Starred):
         yield arguments[0]
     if not arguments and isinstance(function, ast.Attribute):
@@ -84,31 +78,30 @@ def slips(source: str) -> Iterator[tuple[str, str]]:
     tree.body = [node for node in tree.body if not isinstance(node, ast.Assert)]
     for node in reversed(tree.body.copy()):  # what only an assert used
         rest = "\n".join(ast.unparse(other) for other in tree.body if other is not node)
-        if isinstance(node, ast.Assign) and not _given(node) & (_asked(symtable.symtable(rest, "", "exec"))):
+        if isinstance(node, ast.Assign) and not _given(node) & _asked(rest):
             tree.body.remove(node)
     seen = {ast.unparse(tree)}
     for statement in tree.body:
         if ast.unparse(statement).startswith("check("):
             continue
-        for parent in ast.walk(statement):
-            for field, child in ast.iter_fields(parent):
-                children = child if isinstance(child, list) else [child]
-                for place, node in enumerate(children):
-                    for other in _other(node) if isinstance(node, ast.AST) else ():
-                        _put(parent, field, place, child, other)
-                        text = ast.unparse(ast.fix_missing_locations(tree))
-                        line = _line(statement, other)
-                        _put(parent, field, place, child, node)
-                        if text not in seen:
-                            seen.add(text)
-                            yield text, line
+        for key, holder, node in _places(statement):
+            for other in _other(node):
+                holder[key] = other
+                text = ast.unparse(ast.fix_missing_locations(tree))
+                line = _line(statement, other)
+                holder[key] = node
+                if text not in seen:
+                    seen.add(text)
+                    yield text, line
 
 
-def _put(parent: ast.AST, field: str, place: int, child: Any, node: ast.AST) -> None:
-    if isinstance(child, list):
-        child[place] = node
-    else:
-        setattr(parent, field, node)
+def _places(statement: ast.stmt) -> Iterator[tuple[int | str, Any, ast.AST]]:
+    """Each node in a statement with what holds it: its key and the list, or the fields of its parent."""
+    for parent in ast.walk(statement):
+        for name, child in ast.iter_fields(parent):
+            held = list(enumerate(child)) if isinstance(child, list) else [(name, child)]
+            holder = child if isinstance(child, list) else vars(parent)
+            yield from ((key, holder, node) for key, node in held if isinstance(node, ast.AST))
 
 
 def _line(statement: ast.stmt, other: ast.AST) -> str:
@@ -134,7 +127,7 @@ def names(path: Path) -> list[tuple[Task, dict[str, Any]]]:
 
 def _fill(source: str, earlier: list[ast.stmt], found: dict[str, Any]) -> None:
     """Run the last earlier statements that give the names which the source uses and does not define."""
-    for name in sorted(_asked(symtable.symtable(source, "", "exec")) - set(found)):
+    for name in sorted(_asked(source) - found.keys()):
         for place in reversed(range(len(earlier))):
             if name in _given(earlier[place]):
                 text = ast.unparse(earlier[place])
@@ -143,15 +136,12 @@ def _fill(source: str, earlier: list[ast.stmt], found: dict[str, Any]) -> None:
                 break
 
 
-def _asked(scope: symtable.SymbolTable) -> set[str]:
-    """The names that a piece of code looks up outside itself."""
-    outside = {symbol.get_name() for symbol in scope.get_symbols() if symbol.is_referenced() and symbol.is_global()}
-    if scope.get_type() == "module":
-        outside |= {symbol.get_name() for symbol in scope.get_symbols() if symbol.is_referenced()}
-        outside -= {symbol.get_name() for symbol in scope.get_symbols() if symbol.is_assigned()}
-    assigned = {symbol.get_name() for symbol in scope.get_symbols() if symbol.is_assigned()}
-    inner = set().union(*map(_asked, scope.get_children()))
-    return outside | (inner - assigned if scope.get_type() == "module" else inner)
+def _asked(source: str) -> set[str]:
+    """The names that a piece of code reads, less those that it assigns or takes as arguments."""
+    nodes = list(ast.walk(ast.parse(source)))
+    names = [node for node in nodes if isinstance(node, ast.Name)]
+    own = {name.id for name in names if isinstance(name.ctx, ast.Store)}
+    return {name.id for name in names} - own - {node.arg for node in nodes if isinstance(node, ast.arg)}
 
 
 def _given(node: ast.stmt) -> set[str]:
@@ -191,13 +181,8 @@ def findings(path: Path) -> tuple[int, list[str]]:
     return total, wrong
 
 
-def main(numbers: list[str]) -> int:
-    """Print what is to be mended in those notebooks, or in all; the number of such lines."""
-    found = {path: findings(path) for path in chosen(numbers)}
-    for path, (total, wrong) in found.items():
-        print("\n".join([f"{path.stem}: {total} slips", *wrong]))
-    return sum(len(wrong) for _, wrong in found.values())
-
-
 if __name__ == "__main__":
-    sys.exit(min(main(sys.argv[1:]), 1))
+    results = {path.stem: findings(path) for path in chosen(sys.argv[1:])}
+    for stem, (total, wrong) in results.items():
+        print("\n".join([f"{stem}: {total} slips", *wrong]))
+    sys.exit(any(wrong for _, wrong in results.values()))
