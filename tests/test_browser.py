@@ -76,57 +76,35 @@ def test_run_all(desk, path):
     assert page.locator(".jp-Dialog, .Toastify__toast").count() == 0
 
 
-# For each text of an output its contrast's two colours: that of the text, and the first opaque one behind its middle.
-CONTRAST = """outputs => {
+# The colours of each text outside pictures: its own, and the first opaque one behind it.
+COLOURS = """outputs => {
     const canvas = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
-    const colour = (name) => {
-        canvas.clearRect(0, 0, 1, 1), canvas.fillStyle = name, canvas.fillRect(0, 0, 1, 1);
+    const colour = (element, kind) => {
+        canvas.clearRect(0, 0, 1, 1), canvas.fillStyle = getComputedStyle(element)[kind], canvas.fillRect(0, 0, 1, 1);
         return [...canvas.getImageData(0, 0, 1, 1).data].map((value) => value / 255);
     };
-    const drawn = "rect, path, circle", paint = (element, kind) => colour(getComputedStyle(element)[kind]);
     const behind = (element) => {
-        const found = paint(element, element.matches(drawn) ? "fill" : "backgroundColor");
+        const found = colour(element, "backgroundColor");
         return found[3] == 1 || !element.parentElement ? found.slice(0, 3) : behind(element.parentElement);
     };
-    const under = (text) => {
-        text.scrollIntoView({block: "center"});
-        const box = text.getBoundingClientRect();
-        const all = document.elementsFromPoint(box.x + box.width / 2, box.y + box.height / 2);
-        const solid = (element) => element.matches(drawn) && element.getAttribute("d")?.includes("z") != false
-            && paint(element, "fill")[3] == 1;
-        return behind(all.find(solid) ?? text.ownerSVGElement.parentElement);
-    };
-    const found = [];
+    const hidden = "style, option, :disabled, noscript, script, svg", found = [];
     for (const output of document.querySelectorAll(outputs)) {
         const texts = document.createTreeWalker(output, NodeFilter.SHOW_TEXT);
         while (texts.nextNode()) {
             const text = texts.currentNode.textContent.trim(), element = texts.currentNode.parentElement;
-            if (!text || element.closest("style, option, :disabled, noscript, script")) continue;
-            if (element.getBoundingClientRect().width <= 1) continue;  // for screen readers alone
-            const svg = element.matches("text");
-            const front = paint(element, svg ? "fill" : "color").slice(0, 3);
-            found.push([text, front, svg ? under(element) : behind(element)]);
+            if (!text || element.closest(hidden) || element.getBoundingClientRect().width <= 1) continue;
+            found.push([text, colour(element, "color").slice(0, 3), behind(element)]);
         }
     }
     return found;
 }"""
 
 
-def faint_in(page, outputs):
+def faint(page, outputs):
     """The texts there with a contrast that is too low."""
-    texts = page.evaluate(CONTRAST, outputs)
+    texts = page.evaluate(COLOURS, outputs)
     assert len(texts) > 50
     return [(text, round(ratio, 2)) for text, front, back in texts if (ratio := contrast(front, back)) < 4.5]
-
-
-def faint(desk):
-    """The texts of outputs with a contrast that is too low, in the dark theme and in the light one."""
-    found = []
-    for theme in ("JupyterLab Dark", "JupyterLab Light"):
-        desk.do("apputils:change-theme", theme=theme)
-        desk.until("theme => document.body.dataset.jpThemeName == theme", theme)
-        found += faint_in(desk.page, ".jp-OutputArea-output")
-    return found
 
 
 @pytest.fixture(scope="module")
@@ -200,34 +178,30 @@ def test_stored_outputs_have_their_alt_texts_and_are_legible_in_both_themes(desk
     outputs = sum(len(cell.outputs) for cell in notebook.cells if cell.cell_type == "code")
     expect(desk.page.locator(".jp-OutputArea-output")).to_have_count(outputs)
     assert alts(desk) == figures(notebook)[0]  # of a notebook that is not trusted
-    assert faint(desk) == []
+    for theme in ("JupyterLab Dark", "JupyterLab Light"):
+        desk.do("apputils:change-theme", theme=theme)
+        desk.until("theme => document.body.dataset.jpThemeName == theme", theme)
+        assert faint(desk.page, ".jp-OutputArea-output") == []
 
 
 def test_a_check_names_the_mistake_and_hint_and_solution_unfold(desk):
     desk.open("00_start_here.ipynb")
-    page, stub = desk.page, desk.cell('check("card_in_gb"')
+    page, stub, guess = desk.page, desk.cell('check("card_in_gb"'), desk.cell("compare(guess, published")
     desk.replace(desk.cell("from helpers"), "from helpers.selfcheck import check, compare")
-    said = stub.locator(".jp-OutputArea-output")
-    desk.replace(stub, 'answer = 80 / (2**30 / 1e9)\ncheck("card_in_gb", answer)')
-    expect(said).to_contain_text("✗ card_in_gb: ")
-    expect(said).to_contain_text("You went from GB to GiB.")
-    desk.replace(stub, 'answer = 80 * 2**30 / 1e9\ncheck("card_in_gb", answer)')
-    expect(said).to_have_text("✓ card_in_gb: correct.")
+    for cell, source, words in [
+        (stub, 'check("card_in_gb", 80 / (2**30 / 1e9))', "You went from GB to GiB."),
+        (stub, 'check("card_in_gb", 80 * 2**30 / 1e9)', "✓ card_in_gb: correct."),
+        (guess, 'guess = ...\ncompare(guess, published := 140e9, "B")', "Predict first: replace the ... by your guess"),
+        (guess, 'guess = 70e9\ncompare(guess, published := 140e9, "B")', "it is 140 GB: too low by a factor of 2."),
+    ]:
+        desk.replace(cell, source)
+        expect(cell.locator(".jp-OutputArea-output")).to_contain_text(words)
 
     for summary, text in (("Hint", "Go through bytes"), ("Solution", "answer = 80 * 2**30 / 1e9")):
         folded = page.locator("details").filter(has_text=text).get_by_text(text)
         expect(folded).to_be_hidden()
         page.locator("details").filter(has_text=text).get_by_text(summary, exact=True).click()
         expect(folded).to_be_visible()
-
-    guess = desk.cell("compare(guess, published")
-    said = guess.locator(".jp-OutputArea-output")
-    for source, answer in (
-        ("...", "Predict first: replace the ... by your guess in B and run the cell again."),
-        ("70e9", "You predicted 70 GB; it is 140 GB: too low by a factor of 2."),
-    ):
-        desk.replace(guess, f'guess = {source}\ncompare(guess, published := 140e9, "B")')
-        expect(said).to_have_text(answer)
 
 
 # Each view as a page without a kernel: in a file of its own, without a network.
@@ -253,9 +227,7 @@ def page(chromium, tmp_path):
     found.on("request", lambda request: complaints.append(request.url) if "page.html" not in request.url else None)
 
     def opened(*fragments, width=1280, scheme="light"):
-        head = (
-            '<!doctype html><html lang="en" style="background: Canvas"><meta name="color-scheme" content="light dark">'
-        )
+        head = '<!doctype html><html style="background: Canvas"><meta name="color-scheme" content="light dark">'
         (tmp_path / "page.html").write_text(head + "\n".join(fragments), encoding="utf-8")
         found.set_viewport_size({"width": width, "height": 720})
         found.emulate_media(color_scheme=scheme)
@@ -549,7 +521,7 @@ def test_views_on_a_page_are_legible_and_fit_on_the_screen(page):
     views = [fragment(kind, make().state) for kind, make in ORDER.items()]
     for width, height, scheme in [(390, 900, "light"), (800, 560, "dark"), (1280, 560, "light")]:
         opened = page(*views, width=width, scheme=scheme)
-        assert faint_in(opened, VIEWS) == []
+        assert faint(opened, VIEWS) == []
         assert opened.evaluate("document.documentElement.scrollWidth") <= width
         assert max(view.bounding_box()["height"] for view in opened.locator(VIEWS).all()) <= height
 

@@ -1,6 +1,5 @@
 """What a model costs, against the running module, PyTorch's optimizer, published formulas and sums by hand."""
 
-import doctest
 import gc
 import weakref
 
@@ -213,7 +212,3 @@ def test_bytes_and_times_of_a_step_by_hand():
 def test_an_unknown_precision_is_refused():
     with pytest.raises(ValueError, match="no precision 'int4': take one of float32, mixed bfloat16, bfloat16"):
         budget.training(GPT2, 1, 1, precision="int4")
-
-
-def test_examples():
-    assert doctest.testmod(budget).failed == 0

@@ -173,30 +173,27 @@ def test_layouts_have_a_cell_per_bit_and_strips_per_position():
     assert texts(drawing) == list("00110101")
 
 
-@pytest.mark.parametrize(
-    ("call", "finding"),
-    [
-        (lambda: draw.ranges(mark=1e-7), "1e-7 is subnormal in float16."),
-        (lambda: draw.ranges(mark=1e-8), "1e-8 is normal in float64, float32, tfloat32, bfloat16. 1e-8 is lost"),
-        (lambda: draw.ranges(mark=1e5), "1e5 is lost in float16"),
-        (lambda: draw.storage(MATRIX, "t", trace=(2, 1)), "Element [2, 1] lies at offset 0 + 2 × 4 + 1 × 1 = 9."),
-        (lambda: draw.merging({"x": MATRIX}, "t"), "x: merges into (12,), stride 1, 4 = 4 × 1."),
-        (lambda: draw.merging({"x": MATRIX.t()}, "t"), "x: does not merge, 1 ≠ 3 × 4."),
-        (lambda: draw.walk({"x": ROWS}, "t"), "x: 16 steps touch 1 line, of 64 bytes each."),
-        (lambda: draw.walk({"x": ROWS.t()}, "t"), "x: 16 steps touch 16 lines, of 64 bytes each."),
-        (lambda: draw.bars({"a": {"p": 1, "q": 2}, "b": 4}, "t", "GB"), "a 3, b 4 (GB)."),
-        (lambda: draw.dots({"a": 1.0, "b": 20.0}, "t", "FLOP"), "a 1, b 20."),
-        (lambda: draw.dots(TIMES, "t", "time", ROLES), "Memory / arithmetic: a 2000, b 0.5."),
-        (lambda: draw.memory_over_time([1e9, 5e9, 2e9], "t", {"go": 0, "back": 2}),
-         "The peak 5 GB comes at operation 1 of 3, in go."),
-        (lambda: draw.roofline(TWO_ROOFS, [draw.Point("a", 170, 2.65e14)]),
-         "Ridges at 153, 201 FLOP/byte. In between: a."),
-        (lambda: draw.roofline({"CPU": CPU}, [draw.Point("a", 4.4, 20e9, 10e9), draw.Point("b", 4.5, 20e9)]),
-         "Ridge at 4.5 FLOP/byte. Memory-bound: a at 50% of the prediction. Compute-bound: b."),
-        (lambda: draw.bandwidth_sweep(SWEEP, {}, disturbed=[2**20]),
-         "From 300 GB/s with 16 KiB to 100 GB/s with 16 MiB. 1 of 3 points are disturbed: 1 MiB."),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("call", "finding"), [
+    (lambda: draw.ranges(mark=1e-7), "1e-7 is subnormal in float16."),
+    (lambda: draw.ranges(mark=1e-8), "1e-8 is normal in float64, float32, tfloat32, bfloat16. 1e-8 is lost"),
+    (lambda: draw.ranges(mark=1e5), "1e5 is lost in float16"),
+    (lambda: draw.storage(MATRIX, "t", trace=(2, 1)), "Element [2, 1] lies at offset 0 + 2 × 4 + 1 × 1 = 9."),
+    (lambda: draw.merging({"x": MATRIX}, "t"), "x: merges into (12,), stride 1, 4 = 4 × 1."),
+    (lambda: draw.merging({"x": MATRIX.t()}, "t"), "x: does not merge, 1 ≠ 3 × 4."),
+    (lambda: draw.walk({"x": ROWS}, "t"), "x: 16 steps touch 1 line, of 64 bytes each."),
+    (lambda: draw.walk({"x": ROWS.t()}, "t"), "x: 16 steps touch 16 lines, of 64 bytes each."),
+    (lambda: draw.bars({"a": {"p": 1, "q": 2}, "b": 4}, "t", "GB"), "a 3, b 4 (GB)."),
+    (lambda: draw.dots({"a": 1.0, "b": 20.0}, "t", "FLOP"), "a 1, b 20."),
+    (lambda: draw.dots(TIMES, "t", "time", ROLES), "Memory / arithmetic: a 2000, b 0.5."),
+    (lambda: draw.memory_over_time([1e9, 5e9, 2e9], "t", {"go": 0, "back": 2}),
+     "The peak 5 GB comes at operation 1 of 3, in go."),
+    (lambda: draw.roofline(TWO_ROOFS, [draw.Point("a", 170, 2.65e14)]),
+     "Ridges at 153, 201 FLOP/byte. In between: a."),
+    (lambda: draw.roofline({"CPU": CPU}, [draw.Point("a", 4.4, 20e9, 10e9), draw.Point("b", 4.5, 20e9)]),
+     "Ridge at 4.5 FLOP/byte. Memory-bound: a at 50% of the prediction. Compute-bound: b."),
+    (lambda: draw.bandwidth_sweep(SWEEP, {}, disturbed=[2**20]),
+     "From 300 GB/s with 16 KiB to 100 GB/s with 16 MiB. 1 of 3 points are disturbed: 1 MiB."),
+])  # fmt: skip
 def test_the_finding_is_in_the_data(call, finding):
     assert finding in call().finding
 
@@ -253,24 +250,21 @@ def test_disturbed_points_stand_aside():
     assert [2**20, 1e9] not in drawn["measured"] and drawn["disturbed"] == [[2**20, 1e9]]
 
 
-@pytest.mark.parametrize(
-    ("call", "words"),
-    [
-        (lambda: draw.roofline({}), "at least one roof"),
-        (lambda: draw.roofline({"CPU": CPU}, moves=[("a", "b")]), "there is no point a, b"),
-        (lambda: draw.storage(torch.zeros(25), "t"), "1 to 24 cells and at most 6 tensors, got 25 and 1"),
-        (lambda: draw.storage(torch.zeros(2, 2, 2, 2), "t"), "at most 3 dimensions"),
-        (lambda: draw.storage({"x": MATRIX, "y": MATRIX.clone()}, "t"), "y has another storage"),
-        (lambda: draw.storage({"x": MATRIX}, "t", trace=(0, 0)), "a trace follows one element of one tensor"),
-        (lambda: draw.merging({"x": MATRIX[0]}, "t"), "at least 2 × 2"),
-        (lambda: draw.walk({"x": torch.zeros(1000, 16).t()}, "t", steps=500), "on 24 lines"),
-        (lambda: draw.bars({"a": -1.0}, "t", "x"), "of 0 or more each"),
-        (lambda: draw.bars({"a": dict.fromkeys("pqrstuv", 1)}, "t", "x"), "1 to 6 parts"),
-        (lambda: draw.dots({"a": 0.0}, "t", "x"), "only values above 0"),
-        (lambda: draw.bandwidth_sweep({1024: 1e9}, {}, disturbed=[1024]), "disturbed are some of the 1 working sets"),
-        (lambda: draw.einsum_box("b c, b c -> b c", {"b": 2, "c": 3}), "a name is summed, and each input brings one"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("call", "words"), [
+    (lambda: draw.roofline({}), "at least one roof"),
+    (lambda: draw.roofline({"CPU": CPU}, moves=[("a", "b")]), "there is no point a, b"),
+    (lambda: draw.storage(torch.zeros(25), "t"), "1 to 24 cells and at most 6 tensors, got 25 and 1"),
+    (lambda: draw.storage(torch.zeros(2, 2, 2, 2), "t"), "at most 3 dimensions"),
+    (lambda: draw.storage({"x": MATRIX, "y": MATRIX.clone()}, "t"), "y has another storage"),
+    (lambda: draw.storage({"x": MATRIX}, "t", trace=(0, 0)), "a trace follows one element of one tensor"),
+    (lambda: draw.merging({"x": MATRIX[0]}, "t"), "at least 2 × 2"),
+    (lambda: draw.walk({"x": torch.zeros(1000, 16).t()}, "t", steps=500), "on 24 lines"),
+    (lambda: draw.bars({"a": -1.0}, "t", "x"), "of 0 or more each"),
+    (lambda: draw.bars({"a": dict.fromkeys("pqrstuv", 1)}, "t", "x"), "1 to 6 parts"),
+    (lambda: draw.dots({"a": 0.0}, "t", "x"), "only values above 0"),
+    (lambda: draw.bandwidth_sweep({1024: 1e9}, {}, disturbed=[1024]), "disturbed are some of the 1 working sets"),
+    (lambda: draw.einsum_box("b c, b c -> b c", {"b": 2, "c": 3}), "a name is summed, and each input brings one"),
+])  # fmt: skip
 def test_what_cannot_be_drawn_is_refused_in_a_sentence(call, words):
     with pytest.raises(ValueError, match=words):
         call()

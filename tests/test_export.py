@@ -102,13 +102,10 @@ def test_pages_have_the_notes_if_asked(tmp_path):
     assert not exported(tmp_path, given, kind="pages", notes=True).details.has_attr("open")
 
 
-@pytest.mark.parametrize(
-    ("source", "shown"),
-    [
-        ("x = 1\nassert x == 1\nx", "x = 1\nx"), ("draw.bits(\n    3,\n)", ""), ("n = 2\nexplore.roofline(n)", "n = 2"),
-        ("assert a\nassert b", "assert a\nassert b"), ("withdraw.all()", "withdraw.all()"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("source", "shown"), [
+    ("x = 1\nassert x == 1\nx", "x = 1\nx"), ("draw.bits(\n    3,\n)", ""), ("n = 2\nexplore.roofline(n)", "n = 2"),
+    ("assert a\nassert b", "assert a\nassert b"), ("withdraw.all()", "withdraw.all()"),
+])  # fmt: skip
 def test_slides_show_neither_asserts_nor_the_call_that_draws(tmp_path, source, shown):
     assert cells.lesson_code(source) == shown
     kept = new_code_cell(source, metadata={"tags": ["show-code"]})

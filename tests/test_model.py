@@ -1,7 +1,6 @@
 """The block and the GPT of the course against PyTorch's own layers and published counts."""
 
 import ast
-import doctest
 import inspect
 
 import nbformat
@@ -123,10 +122,6 @@ def test_impossible_sizes_are_refused(change):
     sizes = {"layers": 2, "width": 64, "heads": 4, "vocabulary": 100, "context": 32}
     with pytest.raises(ValueError, match="heads divide the width, key heads the heads; got"):
         Config("odd", **sizes | change)
-
-
-def test_examples():
-    assert doctest.testmod(model).failed == 0
 
 
 def test_the_attention_that_notebook_03_writes_is_this_one():
