@@ -53,6 +53,7 @@ GALLERY = {
     "bandwidth_sweep": lambda: draw.bandwidth_sweep({2**p: 1e12 / p for p in range(14, 31)}, {"L1": 2**16}, [2**20]),
     "block": lambda: draw.block(LLAMA, 8, 8192, decode=True),
     "einsum_box": lambda: draw.einsum_box("t c, s c -> t s", {"t": 3, "s": 20, "c": 5}),
+    "patterns": lambda: draw.patterns({"sum": "t (h c), s -> s t"}, {"t": 3, "s": 20, "h": 2, "c": 5}, "title"),
 }  # fmt: skip
 
 
@@ -302,3 +303,10 @@ def test_a_box_of_loops_has_the_flops_that_are_counted(pattern):
         torch.einsum(pattern.replace(" ", ""), *tensors)
     sizes = {name: size for name, size in sizes.items() if name in pattern}
     assert f"= {units.si(counter.get_total_flops(), 'FLOP')}." in draw.einsum_box(pattern, sizes).alt
+
+
+def test_patterns_frame_what_is_summed_and_say_how_many_numbers_come_out():
+    drawing = draw.patterns({"scores": "t c, s c -> t s"}, {"t": 30, "s": 20, "c": 5}, "title")
+    framed = [box for ax in drawing.figure.axes for box in ax.patches if box.get_linewidth() > 2]
+    assert len(framed) == 2  # c, in both inputs
+    assert f"{torch.einsum('tc,sc->ts', torch.ones(30, 5), torch.ones(20, 5)).numel()} numbers" in texts(drawing)

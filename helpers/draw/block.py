@@ -1,6 +1,8 @@
-"""The block card, with what every lesson says about each box; an einsum as a box of loops."""
+"""The block card, with what every lesson says about each box; an einsum as a box of loops; patterns by their names."""
 
+import itertools
 import math
+import re
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
@@ -11,7 +13,23 @@ from matplotlib.patches import FancyBboxPatch, Polygon, Rectangle
 
 from helpers import specs, units
 from helpers.budget import Box, block_costs
-from helpers.draw.drawing import BLACK, BLUE, GREY, INKS, TINTS, VERMILLION, Made, Place, arrow, drawn, figure
+from helpers.draw.drawing import (
+    BLACK,
+    BLUE,
+    GREY,
+    INKS,
+    TINTS,
+    VERMILLION,
+    Made,
+    Place,
+    arrow,
+    canvas,
+    cell,
+    drawn,
+    figure,
+    note,
+    rows,
+)  # fmt: skip
 from helpers.model import Config
 from helpers.roofline import Roofline
 
@@ -178,15 +196,74 @@ def einsum_box(pattern: str, sizes: Mapping[str, int]) -> Made:
     tall, wide, deep = (90 + most * math.sqrt(sizes[name] / max(sizes.values())) for name, most in scaled)
     x, y, over, up = 110.0, 284.0, 0.75 * deep, -0.5 * deep
     _side(ax, "result", out, TINTS[0], (sizes[k], sizes[i]), (x, y), ((wide, 0), (0, -tall)))
-    _side(ax, "right input", right, TINTS[1], (sizes[k], sizes[j]), (x, y - tall), ((wide, 0), (over, up)))
-    _side(ax, "left input", left, TINTS[2], (sizes[j], sizes[i]), (x + wide, y), ((over, up), (0, -tall)))
+    _side(ax, "second input", right, TINTS[1], (sizes[k], sizes[j]), (x, y - tall), ((wide, 0), (over, up)))
+    _side(ax, "first input", left, TINTS[2], (sizes[j], sizes[i]), (x + wide, y), ((over, up), (0, -tall)))
     _write(ax, x - 10, y - tall / 2, f"{i} = {sizes[i]}", "right", weight="bold")
     _write(ax, x + wide / 2, y + 14, f"{k} = {sizes[k]}", "center", weight="bold")
     _write(ax, x + wide + over / 2 + 8, y + up / 2 + 10, f"{j} = {sizes[j]}, summed", weight="bold")
-    flops = 2 * math.prod(sizes[name] for name in (i, j, k))
-    law = f"2 × {i} × {j} × {k} = {units.si(flops, 'FLOP')}"
+    row, column = sizes[i] - 1, 1  # of one number of the result, followed into both inputs
+    for low, edges, place, cells in (
+        ((x, y), ((wide, 0), (0, -tall)), (column, row), (sizes[k], sizes[i])),
+        ((x, y - tall), ((wide, 0), (over, up)), (column, None), (sizes[k], 1)),
+        ((x + wide, y), ((over, up), (0, -tall)), (None, row), (1, sizes[i])),
+    ):
+        _frame(ax, low, edges, [(at or 0) / count for at, count in zip(place, cells, strict=True)], cells)
+    cells = math.prod(sizes[name] for name in (i, j, k))
+    law = f"{sizes[i]} × {sizes[k]} × {sizes[j]} = {cells} cells.\n\n"
+    law += f"Framed: one number of the\nresult adds up {sizes[j]} products."
     _write(ax, x + wide + over + 30, y + up - tall / 2, law, label="")
-    return fig, f"{law}."
+    return fig, f"2 × {i} × {j} × {k} = {units.si(2 * cells, 'FLOP')}."
+
+
+def _frame(ax: Axes, corner: Place, edges: Any, start: Sequence[float], cells: tuple[int, int]) -> None:
+    """A heavy frame around one cell of a side, or around a whole line of cells where that direction counts as one."""
+    (ax0, ay0), (ax1, ay1) = edges
+    (a, b), (wide, tall) = start, (1 / cells[0], 1 / cells[1])
+    turns = ((a, b), (a + wide, b), (a + wide, b + tall), (a, b + tall))
+    points = [(corner[0] + u * ax0 + v * ax1, corner[1] + u * ay0 + v * ay1) for u, v in turns]
+    ax.add_patch(Polygon(points, fill=False, edgecolor=BLACK, linewidth=2.2, joinstyle="round", zorder=3))
+
+
+@drawn("Patterns")
+def patterns(steps: Mapping[str, str], sizes: Mapping[str, int], title: str) -> Made:
+    """Where each name goes: a row per pattern, a tinted cell per dimension, and how many numbers come out.
+
+    A name has one tint in all rows, those in a bracket stand without a gap, and a name that is summed has a heavy
+    frame. KeyError for a name without a size.
+    """
+    fig, ax = canvas(0.8 + 0.56 * len(steps), title, "in a heavy frame: summed; without a gap: in one bracket")
+    tints = dict(zip(dict.fromkeys(re.findall(r"\w+", " ".join(steps.values()))), itertools.cycle(TINTS)))
+    sides = {step: [_spread(side) for side in pattern.split("->")] for step, pattern in steps.items()}
+    result, found = 1.1 + max(inputs[1] for inputs, _ in sides.values()), []
+    for row, ((inputs, end), (output, last)) in enumerate(sides.values()):
+        kept = {name for name, _ in output}
+        for name, x in [*inputs, *((name, result + x) for name, x in output)]:
+            cell(ax, x, row - 0.38, f"{name}\n{sizes[name]}", tints[name], 0.76, fontsize=8.5, label="_")
+            if name not in kept:
+                ax.add_patch(Rectangle((x, row - 0.38), 1, 0.76, fill=False, edgecolor=BLACK, linewidth=2.2, zorder=3))
+        arrow(ax, (end + 0.15, row), (result - 0.15, row), GREY)
+        found.append(_short(math.prod(sizes[name] for name in kept)))
+        note(ax, f"{found[-1]} numbers", (result + last, row), fontsize=9)
+    rows(ax, sides)
+    ax.set(xlim=(-0.05, result + 0.2 + max(last for _, (_, last) in sides.values()) + 2.2), xticks=[])
+    ax.spines[:].set_visible(False)
+    lines_ = zip(steps.items(), found, strict=True)
+    return fig, "; ".join(f"{step}: {pattern}, {count} numbers" for (step, pattern), count in lines_) + "."
+
+
+def _spread(side: str) -> tuple[list[tuple[str, float]], float]:
+    """Where the cells of a side of a pattern begin, and where the last one ends."""
+    cells, x, inside = [], 0.0, False
+    for mark in re.findall(r"\w+|[(),]", side):
+        if mark in "()":
+            inside = mark == "("
+            x += 0.14 * (not inside)
+        elif mark == ",":
+            x += 0.5
+        else:
+            cells.append((mark, x))
+            x += 1 if inside else 1.14
+    return cells, x
 
 
 def _side(ax: Axes, text: str, names: Sequence[str], tint: str, cells: Place, corner: Place, edges: Any) -> None:

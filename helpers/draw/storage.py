@@ -255,6 +255,10 @@ def strips(rows_: Mapping[str, Sequence[Any]], title: str, xlabel: str, order: S
                 ax, place, row - 0.36, str(text), tints[text], 0.72, fontsize=10 if length < 24 else 7, label=str(text)
             )
     rows(ax, rows_)
-    ax.set(xlim=(-0.05, length + 0.05), xticks=[])
+    places = range(length) if length <= 12 else ()
+    ax.set(xlim=(-0.05, length + 0.05), xticks=[place + 0.5 for place in places])
+    ax.set_xticklabels(places)
+    ax.tick_params(axis="x", length=0)
+    ax.grid(visible=False)
     ax.spines[:].set_visible(False)
     return fig, ""

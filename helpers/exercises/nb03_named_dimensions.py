@@ -5,6 +5,7 @@ import random
 from collections.abc import Callable
 
 import torch
+from einops import reduce
 
 from helpers.exercises.exercise import Exercise, function, part, parts, whole
 
@@ -32,25 +33,43 @@ def _rewrite(right: _Rewrite, *wrong: tuple[_Rewrite, str]) -> Exercise:
 parts("eight_rewrites",
     a=_rewrite(lambda x, y, w: x.mT,
         (lambda x, y, w: x, "Nothing moved: t and d change places."),
-        (lambda x, y, w: x.transpose(0, 1), "You exchanged the first two names: the old way exchanges the last two.")),
+        (lambda x, y, w: x.transpose(0, 1), "You exchanged the first two names: the old way exchanges the last two."),
+        (lambda x, y, w: x.permute(2, 1, 0), "The texts moved, too: b stays in front."),
+        (lambda x, y, w: x.reshape(2, 8, 6),
+         "A reshape moves nothing: it cuts the same row of numbers at other places.")),
     b=_rewrite(lambda x, y, w: x.unflatten(2, (2, 4)).transpose(1, 2),
         (lambda x, y, w: x.unflatten(2, (4, 2)).permute(0, 3, 1, 2),
          "You split d as (c h): view splits it with the head as the slow digit, (h c)."),
         (lambda x, y, w: x.unflatten(2, (2, 4)), "Your output still has t before h: the transpose swapped them."),
-        (lambda x, y, w: x.unflatten(2, (4, 2)).transpose(1, 2), "There are two heads of four channels, not four.")),
+        (lambda x, y, w: x.unflatten(2, (4, 2)).transpose(1, 2), "There are two heads of four channels, not four."),
+        (lambda x, y, w: x.unflatten(2, (2, 4)).permute(0, 2, 3, 1),
+         "The channels stand before the tokens: b h t c is asked for."),
+        (lambda x, y, w: x.unflatten(2, (2, 4)).transpose(1, 2).flatten(0, 1),
+         "The numbers are right, but you merged b and h: leave them apart."),
+        (lambda x, y, w: x.reshape(2, 2, 6, 4),
+         "That only cuts the row of numbers: split d first, then move h in front of t.")),
     c=_rewrite(lambda x, y, w: x.transpose(0, 1).flatten(1),
         (lambda x, y, w: x.permute(1, 2, 0).flatten(1),
          "The merged names are in the wrong order: after the permute b comes before d."),
         (lambda x, y, w: x.flatten(1), "The result has t in front: b and d merge, and t is left."),
+        (lambda x, y, w: x.transpose(0, 1).flatten(0, 1),
+         "The numbers are right, but b belongs into one bracket with d, not with t."),
+        (lambda x, y, w: x.reshape(6, 16), "A reshape moves nothing: b has to stand between t and d."),
         (lambda x, y, w: x.transpose(0, 1), "The flatten is missing: b and d belong into one bracket."),
         (lambda x, y, w: x.flatten(0, 1), "You merged b and t: the permute puts t in front, then b and d merge.")),
     d=_rewrite(lambda x, y, w: x.mean(-1),
         (lambda x, y, w: x.sum(-1), "You took the sum: the old way is a mean, so the new way is one, too."),
         (lambda x, y, w: x.mean(1), "You averaged over t: the name that the output leaves out is the one that goes."),
         (lambda x, y, w: x.mean(0), "You averaged over b: the name that the output leaves out is the one that goes."),
-        (lambda x, y, w: x.mean(-1, keepdim=True), "You kept a 1 in the place of d: the old way drops it.")),
+        (lambda x, y, w: x.mean(-1, keepdim=True), "You kept a 1 in the place of d: the old way drops it."),
+        (lambda x, y, w: x.amax(-1), "You took the maximum: the old way is a mean."),
+        (lambda x, y, w: x.mean(-1).T, "The output names are swapped: b comes first.")),
     e=_rewrite(lambda x, y, w: x.amax((1, 2), keepdim=True),
         (lambda x, y, w: x.amax((1, 2)), "The keepdim is lost: write a 1 in the place of each name that goes."),
+        *((lambda x, y, w, dim=dim: x.amax(dim, keepdim=True), "Two names go, t and d: write a 1 for each of them.")
+          for dim in (0, 1, 2)),
+        (lambda x, y, w: x.amax((1, 2))[:, None],
+         "The numbers are right. A 1 is missing: two names go, and each leaves one."),
         (lambda x, y, w: x.mean((1, 2), keepdim=True), "You took the mean; amax is the maximum."),
         (lambda x, y, w: x.sum((1, 2), keepdim=True), "You took the sum; amax is the maximum."),
         (lambda x, y, w: x.amin((1, 2), keepdim=True), "You took the minimum; amax is the maximum.")),
@@ -58,16 +77,29 @@ parts("eight_rewrites",
         (lambda x, y, w: x.repeat(1, 2, 1),
          "You repeat the whole text, (copy t): repeat_interleave repeats each token, (t copy)."),
         (lambda x, y, w: x[:, :, None].expand(-1, -1, 2, -1),
-         "You left the copies as a dimension of their own: merge it with t in a bracket.")),
+         "You left the copies as a dimension of their own: merge it with t in a bracket."),
+        (lambda x, y, w: x.repeat_interleave(2, dim=2),
+         "You repeat each number of d: dim=1 is t, so the copy stands in a bracket with t."),
+        (lambda x, y, w: x.repeat_interleave(2, dim=0),
+         "You repeat each text: dim=1 is t, so the copy stands in a bracket with t."),
+        (lambda x, y, w: x.repeat_interleave(4, dim=1), "Two of each token are wanted, not four.")),
     g=_rewrite(lambda x, y, w: x @ w,
         (lambda x, y, w: (x @ w).mT, "The output names are swapped: b t out, as of a matmul."),
         (lambda x, y, w: (x @ w).sum(1), "The name t is missing from the output, so it was summed."),
         (lambda x, y, w: x.sum(-1, keepdim=True) * w.sum(0),
-         "The name that is summed is spelt in two ways, so each is summed by itself.")),
+         "The name that is summed is spelt in two ways, so each is summed by itself."),
+        (lambda x, y, w: x[..., None] * w, "The name d is in the output, so nothing was summed."),
+        (lambda x, y, w: (x @ w).sum(-1), "The name out is missing from the output, so it was summed.")),
     h=_rewrite(lambda x, y, w: x @ y.mT,
         (lambda x, y, w: y @ x.mT, "The output names are swapped: rows belong to x, columns to y."),
         (lambda x, y, w: (x * y).sum(-1),
-         "You gave the tokens of x and of y one name: that keeps only equal positions. They need two names.")))
+         "You gave the tokens of x and of y one name: that keeps only equal positions. They need two names."),
+        (lambda x, y, w: (x @ y.mT).sum(0), "The name b is missing from the output, so the texts were summed."),
+        (lambda x, y, w: x @ x.mT, "You multiply x with itself: the second tensor is y."),
+        (lambda x, y, w: x.sum(-1)[:, :, None] * y.sum(-1)[:, None],
+         "The name that is summed is spelt in two ways, so each is summed by itself."),
+        (lambda x, y, w: x @ y.sum(0).mT, "The texts have two names, so those of y were summed: b stands in both."),
+        (lambda x, y, w: x.mT @ y, "You summed over the tokens: d is the name that goes.")))
 
 
 def _rows(w: torch.Tensor, *digits: int, order: tuple[int, ...]) -> torch.Tensor:
@@ -80,25 +112,36 @@ def _draw_keys(r: random.Random) -> tuple[torch.Tensor, int]:
     return whole(r, kv * 2 * pairs, r.randint(1, 5), most=999), kv
 
 
-function("to_neighbours",
-    lambda w, kv: _rows(w, kv, 2, len(w) // kv // 2, order=(0, 2, 1)), [
-    (lambda w, kv: _rows(w, kv, len(w) // kv // 2, 2, order=(0, 2, 1)),
-     "That is the way of section 5, from neighbours to halves: here *two* is the slower digit of the input."),
-    (lambda w, kv: _rows(w, 2, len(w) // 2, order=(1, 0)),
+function("to_halves",
+    lambda w, kv: _rows(w, kv, len(w) // kv // 2, 2, order=(0, 2, 1)), [
+    (lambda w, kv: _rows(w, kv, 2, len(w) // kv // 2, order=(0, 2, 1)),
+     "That is the way of section 5, from halves to neighbours: here *two* is the faster digit of the input."),
+    (lambda w, kv: _rows(w, len(w) // 2, 2, order=(1, 0)),
      "You took all heads for one: each head has halves of its own, so kv is the slowest digit on both sides."),
     (lambda w, kv: w.clone(), "Nothing moved: with the same brackets on both sides a pattern does nothing."),
-    (lambda w, kv: _rows(w, kv, 2, len(w) // kv // 2, order=(2, 1, 0)),
+    (lambda w, kv: _rows(w, kv, len(w) // kv // 2, 2, order=(2, 1, 0)),
      "The key heads moved, too: kv stays the slowest digit."),
-    (lambda w, kv: _rows(w, kv, 2, len(w) // kv // 2, order=(1, 2, 0)),
+    (lambda w, kv: _rows(w, kv, len(w) // kv // 2, 2, order=(1, 2, 0)),
      "The key heads moved, too: kv stays the slowest digit."),
-    (lambda w, kv: _rows(w, kv, 2, len(w) // kv // 2, order=(2, 0, 1)),
+    (lambda w, kv: _rows(w, kv, len(w) // kv // 2, 2, order=(2, 0, 1)),
      "The key heads moved, too: kv stays the slowest digit."),
-    (lambda w, kv: _rows(w, kv, 2, len(w) // kv // 2, order=(1, 0, 2)),
-     "The halves have changed places with the heads: two and pair are to change places within a head."),
-    (lambda w, kv: w.unflatten(0, (kv, 2, -1)).transpose(1, 2),
+    (lambda w, kv: _rows(w, kv, len(w) // kv // 2, 2, order=(1, 0, 2)),
+     "The pairs have changed places with the heads: two and pair are to change places within a head."),
+    (lambda w, kv: _rows(w, len(w) // kv // 2, 2, kv, order=(1, 0, 2)),
+     "You took kv for the fastest digit of the rows: it is the slowest."),
+    (lambda w, kv: _rows(w, 2, len(w) // kv // 2, kv, order=(0, 2, 1)), "You gave kv and two each other's size."),
+    (lambda w, kv: _rows(w, kv, len(w) // kv // 2, 2, order=(0, 2, 1)).unflatten(0, (kv, 2, -1)).flip(1).flatten(0, 2),
+     "The second numbers of your pairs come before the first ones."),
+    (lambda w, kv: w.unflatten(0, (kv, -1, 2)).transpose(1, 2),
      "You left the digits as dimensions of their own: merge them in a bracket on the right side."),
+    (lambda w, kv: w.unflatten(0, (kv, -1, 2)).transpose(1, 2).flatten(1, 2),
+     "The heads are still a dimension of their own: kv belongs into the bracket, too."),
+    (lambda w, kv: _rows(w, kv, len(w) // kv // 2, 2, order=(0, 2, 1)).T,
+     "You turned the weights: d stays behind the bracket."),
+    (lambda w, kv: "(kv pair two) d -> (kv two pair) d",
+     "The pattern alone moves nothing: give it to `rearrange`, with w."),
     ],
-    cases=[(torch.arange(8.0)[:, None], 1), (torch.arange(8.0)[:, None], 2), (torch.arange(72.0).view(24, 3), 4)],
+    cases=[(torch.arange(16.0)[:, None], 2), (torch.arange(8.0)[:, None], 1), (torch.arange(72.0).view(24, 3), 4)],
     draw=_draw_keys)
 
 
@@ -133,8 +176,21 @@ function("patchify",
     (lambda image, size: _patches(image, size, "ijckl"), "Inside a patch your channel comes first; it comes last."),
     (lambda image, size: _patches(image, size, "ijlkc"), "Inside a patch you go down the columns; rows come first."),
     (lambda image, size: _patches(image, size, "jilkc"), "You exchanged rows and columns, of the patches and within."),
-    (lambda image, size: _patches(image, size, "klijc"),
+    (lambda image, size: _patches(image, size, "klijc").reshape(size**2, -1),
      "Each row has one pixel of every patch: merge them the other way."),
+    (lambda image, size: _patches(image, size).T, "Each column is a patch: let the patches be the rows."),
+    (lambda image, size: _patches(image, size, "ijckl").reshape(-1, size**2),
+     "You put the channel with the number of the patch: it is a part of what is in a patch."),
+    (lambda image, size: _patches(image, size).unflatten(1, (size**2, -1)).mean(-1),
+     "You averaged the channels: all the numbers of a patch stay."),
+    (lambda image, size: _patches(image, size).view(len(image) // size, -1, size, size, image.shape[2]),
+     "The numbers are right, but still in five dimensions: merge which patch it is, and what is in it."),
+    (lambda image, size: torch.stack([image[y : y + size, x :: image.shape[1] // size].flatten()
+                                      for y in range(0, len(image), size) for x in range(image.shape[1] // size)]),
+     "You split the width with the pixel as the slow digit: (x q), as the height."),
+    (lambda image, size: torch.stack([image[y :: len(image) // size, x : x + size].flatten()
+                                      for y in range(len(image) // size) for x in range(0, image.shape[1], size)]),
+     "You split the height with the pixel as the slow digit: (y p), as the width."),
     (lambda image, size: image.reshape(-1, size * size * image.shape[2]),
      "That cuts the image's memory in pieces: a patch is a square, and its rows lie apart in memory."),
     (lambda image, size: _patches(image, size).view(image.shape[0] // size, image.shape[1] // size, -1),
@@ -176,6 +232,31 @@ function("average_heads",
      "You kept the first head of each group: the average of them is asked for."),
     (lambda w, heads, kv: _averaged(w, (kv, heads // kv, len(w) // heads), 2),
      "You averaged over the channels of each head: group is the name that goes, and c stays."),
+    (lambda w, heads, kv: _averaged(w, (kv, heads // kv, len(w) // heads), 1).unflatten(0, (kv, -1))
+     .repeat_interleave(heads // kv, 0).flatten(0, 1),
+     "You wrote each average back to all heads of its group: only kv heads remain."),
+    (lambda w, heads, kv: w.unflatten(0, (len(w) // heads, kv, heads // kv)).mean(2).transpose(0, 1).flatten(0, 1),
+     "You took c for the slowest digit: the rows are (h c), so c stays last in the bracket."),
+    (lambda w, heads, kv: w.unflatten(0, (kv, heads // kv, len(w) // heads)).mean(1).transpose(0, 1).flatten(0, 1),
+     "The averages are right, but you merged them as (c kv): the head is the slow digit."),
+    (lambda w, heads, kv: w.unflatten(0, (kv, -1)).mean(1),
+     "The channels were averaged, too: c is a digit of its own, and stays in the output."),
+    (lambda w, heads, kv: reduce(w, "(kv group c) d -> (kv c) d", "mean", kv=kv, group=heads),
+     "A group has heads // kv heads, not all of them."),
+    (lambda w, heads, kv: reduce(w, "(kv group c) d -> (kv c) d", "mean", kv=kv, group=kv),
+     "A group has heads // kv heads: kv is how many groups there are."),
+    (lambda w, heads, kv: w[: len(w) // heads * kv],
+     "You kept the first kv heads: each is to be the average of a group."),
+    (lambda w, heads, kv: w.unflatten(0, (kv, heads // kv, -1))[:, :2].mean(1).flatten(0, 1),
+     "You averaged two heads of each group: a group has heads // kv."),
+    (lambda w, heads, kv: w.unflatten(0, (kv, heads // kv, -1)).sum(1).flatten(0, 1) / kv,
+     "You divided by kv: a group has heads // kv heads."),
+    (lambda w, heads, kv: w.unflatten(0, (kv, heads // kv, -1)).sum(1).flatten(0, 1) / heads,
+     "You divided by all heads: a group has heads // kv."),
+    (lambda w, heads, kv: w.unflatten(0, (kv, heads // kv, -1)).transpose(1, 2).flatten(2, 3).flatten(0, 1),
+     "Nothing is averaged yet: group has to go, by `reduce`."),
+    (lambda w, heads, kv: w.unflatten(0, (kv, heads // kv, -1)).median(1).values.flatten(0, 1),
+     "You took the median: the average is asked for."),
     (lambda w, heads, kv: _averaged(w, (kv, len(w) // heads, heads // kv), 2),
      "You averaged neighbouring channels of a head: c is the fastest digit, and group is the middle one."),
     ],
@@ -213,6 +294,18 @@ function("einsum_flops",
      "You counted the elements of the output: each of them is a sum over the names that are missing."),
     (_loops(lambda ins, out: set(ins) - set(out)),
      "You counted only the names that are summed: that is the cost of one element of the output."),
+    (_loops(lambda ins, out: {name for name in ins if (ins + out).count(name) > 1}),
+     "A name that stands only once is a loop here, too."),
+    (lambda pattern, sizes: math.prod(2 * sizes[name] for name in set(_names(pattern)[0])),
+     "Multiply by 2 once, not once for each name."),
+    (lambda pattern, sizes: 2 * math.prod(sizes[name] for name in set(pattern.split(",")[0].split())),
+     "The second input has names of its own: they are loops, too."),
+    (lambda pattern, sizes: 2 * math.prod(sizes.get(name, 1) for name in set(pattern.split())),
+     "Where you split at blanks, the comma sticks to a name: replace it by a blank first."),
+    (lambda pattern, sizes: 2 * math.prod(sizes.get(name, 1) for name in set(pattern)),
+     "A name may have several letters: split the pattern at the blanks."),
+    (lambda pattern, sizes: _loops(lambda i, o: set(i))(pattern, sizes) + _loops(lambda i, o: o, 1)(pattern, sizes),
+     "The output costs nothing of its own: its additions are counted already."),
     (_loops(lambda ins, out: ins + out), "The output has no loops of its own: take each name of the inputs once."),
     (lambda pattern, sizes: 2 * math.prod(sizes.values()),
      "You multiplied all the sizes given: take only the names that the pattern has."),
@@ -227,22 +320,29 @@ function("einsum_flops",
     cases=[("i j, j k -> i k", {"i": 3, "j": 5, "k": 7}), ("i j,j k->i k", {"i": 3, "j": 5, "k": 7}),
            ("token width, width out -> token out", {"token": 16, "width": 32, "h": 12, "heads": 4, "out": 8}),
            ("b t h c, b s h c -> b h t s", {"b": 2, "h": 12, "t": 1024, "s": 1024, "c": 64}), ("i, i ->", {"i": 1000})],
-    draw=_draw_pattern)
+    draw=_draw_pattern, unit="FLOP")
 
 
 def _attention(
-    split: str = "h c", softmax: int = -1, merge: str = "h c",
+    split: str = "h c", softmax: int = -1, merge: str = "h c", others: str = "", mask: bool = False, late: bool = False,
     scale: Callable[[int, int], float] = lambda dim, heads: math.sqrt(dim),
 ) -> Callable[[torch.Tensor, torch.Tensor, torch.Tensor, int], torch.Tensor]:
-    def apart(x: torch.Tensor, heads: int) -> torch.Tensor:  # b h t c
-        if split == "h c":
+    """Attention with the heads taken apart, those of k and v as `others`, and merged in that order, or not ("")."""
+
+    def apart(x: torch.Tensor, heads: int, digits: str) -> torch.Tensor:  # b h t c
+        if digits == "h c":
             return x.unflatten(-1, (heads, -1)).transpose(1, 2)
         return x.unflatten(-1, (-1, heads)).permute(0, 3, 1, 2)
 
     def attend(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, heads: int) -> torch.Tensor:
-        dim = q.shape[-1] // heads
-        scores = apart(q, heads) @ apart(k, heads).mT / scale(dim, heads)
-        result = scores.softmax(softmax) @ apart(v, heads)  # b h t c
+        by = scale(q.shape[-1] // heads, heads)
+        q, k, v = apart(q, heads, split), apart(k, heads, others or split), apart(v, heads, others or split)
+        scores = q @ k.mT / (1 if late else by)
+        if mask:
+            scores = scores.masked_fill(torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1), -torch.inf)
+        result = scores.softmax(softmax) / (by if late else 1) @ v  # b h t c
+        if not merge:
+            return result
         return result.permute((0, 2, 1, 3) if merge == "h c" else (0, 2, 3, 1)).flatten(2)
 
     return attend
@@ -273,6 +373,16 @@ function("repair_attention",
     (_attention(scale=lambda dim, heads: 1), "The scale was right: scores are divided by the square root of c."),
     (_attention(scale=lambda dim, heads: dim**-0.5), "The scale was right: divide by the root, do not multiply."),
     (lambda q, k, v, heads: _attention()(q, k, v, 1), "Each head attends by itself: take the heads apart first."),
+    (_attention(softmax=0), "The weights of a query still do not add up to 1: the softmax runs over the texts."),
+    (_attention(mask=True), "No mask here: only the second function of section 10 hides later tokens."),
+    (_attention(late=True), "Divide the scores before the softmax, not the weights after it."),
+    (_attention("h c", others="c h"), "You mended q only: k and v have the same digits, (h c)."),
+    (_attention("c h", others="h c"), "The digits of q are (h c), as those of k and v."),
+    (_attention(merge=""), "The heads are still apart: merge h and c in a bracket, h as the slow digit."),
+    (lambda q, k, v, heads: _attention()(q, k, v, heads).unflatten(-1, (heads, -1)),
+     "The numbers are right, but h and c are still apart: merge them in a bracket."),
+    (lambda q, k, v, heads: _attention()(q, v, k, heads),
+     "You exchanged k and v: keys make the scores, values are mixed."),
     ],
     cases=[(*(_counting(2, n, 12, start=n).mul(1.7).sin() for n in (4, 5, 5)), 2)], draw=_draw_attention)
 
@@ -291,6 +401,11 @@ def _qkv(queries: int, keys: int, dim: int, value: int) -> tuple[torch.Tensor, .
     return tuple(torch.empty(n, m, device="meta") for n, m in ((queries, dim), (keys, dim), (keys, value)))
 
 
+def _by(rule: Callable[[int, int, int, int], bool]) -> Callable[..., torch.Tensor]:
+    """The scores first where the rule says so, of the sizes t, s, c and out."""
+    return lambda q, k, v: _product(rule(len(q), len(k), q.shape[1], v.shape[1]), q, k, v)
+
+
 _SIZES = [(256, 256, 8, 8), (4, 4, 64, 64), (300, 20, 16, 2), (1, 300, 16, 16), (40, 4, 16, 16), (300, 16, 16, 16),
           (1, 4096, 256, 256), *[[round(2 ** _r.uniform(1, 6)) for _ in range(4)] for _ in range(25)]]
 function("cheapest_order",
@@ -301,12 +416,21 @@ function("cheapest_order",
      "You always start with k and v: for short texts and wide heads the other order is cheaper."),
     (lambda q, k, v: _product(not _left_first(q, k, v), q, k, v),
      "You compare the two orders and take the dearer one."),
-    (lambda q, k, v: _product(len(q) <= q.shape[1], q, k, v), "Four sizes count, not two: write down both costs."),
-    (lambda q, k, v: _product(len(k) <= q.shape[1], q, k, v), "Four sizes count, not two: write down both costs."),
-    (lambda q, k, v: _product(len(q) <= v.shape[1], q, k, v), "Four sizes count, not two: write down both costs."),
-    (lambda q, k, v: _product(len(k) <= v.shape[1], q, k, v), "Four sizes count, not two: write down both costs."),
-    (lambda q, k, v: _product(len(q) * len(k) <= k.shape[1] * v.shape[1], q, k, v),
-     "You compare the sizes of what is in between; what counts is what both steps of an order cost."),
+    *((_by(rule), "Four sizes count, not two: write down both costs.") for rule in (
+        lambda t, s, c, out: t <= c, lambda t, s, c, out: s <= c, lambda t, s, c, out: t <= out,
+        lambda t, s, c, out: s <= out, lambda t, s, c, out: t < c, lambda t, s, c, out: s < c,
+        lambda t, s, c, out: t < out, lambda t, s, c, out: s < out)),
+    *((_by(rule), "You compare the sizes of what is in between; what counts is what both steps of an order cost.")
+      for rule in (
+        lambda t, s, c, out: t * s <= c * out, lambda t, s, c, out: t * s < c * out)),
+    (_by(lambda t, s, c, out: t == 1), "A single query is one such case, not the only one: write down both costs."),
+    (_by(lambda t, s, c, out: t <= c and s <= c),
+     "Two sizes have to be short, you say; it is all four together that decide."),
+    (_by(lambda t, s, c, out: t * s * c + t * s * out < 2 * s * c * out),
+     "One of your four products has the cost of another: read each from its own names."),
+    *((lambda q, k, v, more=more: [_product(left, q, k, v) for left in (True, False, _left_first(q, k, v))[:more]][-1],
+       "You compute both orders to find out, and that counts, too: work the costs out from the shapes.")
+      for more in (2, 3)),
     (lambda q, k, v: (q @ k.T).softmax(-1) @ v,
      "You applied a softmax: there is none here, and with one the order could not be changed."),
     (lambda q, k, v: _product(True, q, k, v) / math.sqrt(q.shape[1]), "The scores are not scaled here."),
