@@ -235,17 +235,18 @@ def patterns(steps: Mapping[str, str], sizes: Mapping[str, int], title: str) -> 
     tints = dict(zip(dict.fromkeys(re.findall(r"\w+", " ".join(steps.values()))), itertools.cycle(TINTS)))
     sides = {step: [_spread(side) for side in pattern.split("->")] for step, pattern in steps.items()}
     result, found = 1.1 + max(inputs[1] for inputs, _ in sides.values()), []
-    for row, ((inputs, end), (output, last)) in enumerate(sides.values()):
+    right = result + 0.1 + max(output[1] for _, output in sides.values())
+    for row, ((inputs, end), (output, _)) in enumerate(sides.values()):
         kept = {name for name, _ in output}
         for name, x in [*inputs, *((name, result + x) for name, x in output)]:
-            cell(ax, x, row - 0.38, f"{name}\n{sizes[name]}", tints[name], 0.76, fontsize=8.5, label="_")
+            cell(ax, x, row - 0.38, f"{name}\n{sizes[name]}", tints[name], 0.76, fontsize=7.8, label="_")
             if name not in kept:
                 ax.add_patch(Rectangle((x, row - 0.38), 1, 0.76, fill=False, edgecolor=BLACK, linewidth=2.2, zorder=3))
         arrow(ax, (end + 0.15, row), (result - 0.15, row), GREY)
         found.append(_short(math.prod(sizes[name] for name in kept)))
-        note(ax, f"{found[-1]} numbers", (result + last, row), fontsize=9)
+        note(ax, f"{found[-1]} numbers", (right, row), fontsize=9)
     rows(ax, sides)
-    ax.set(xlim=(-0.05, result + 0.2 + max(last for _, (_, last) in sides.values()) + 2.2), xticks=[])
+    ax.set(xlim=(-0.05, right + 2.2), xticks=[])
     ax.spines[:].set_visible(False)
     lines_ = zip(steps.items(), found, strict=True)
     return fig, "; ".join(f"{step}: {pattern}, {count} numbers" for (step, pattern), count in lines_) + "."
