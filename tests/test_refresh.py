@@ -7,7 +7,7 @@ from PIL import Image
 
 from helpers import draw, explore
 from tests.tools import cover, refresh
-from tests.tools.course import chosen, read
+from tests.tools.course import read
 
 CELLS = [
     "import sys\n\nfrom helpers import draw, explore, units\nfrom helpers.selfcheck import check",
@@ -69,11 +69,6 @@ def test_a_failing_cell_leaves_the_file_alone(tmp_path):
     with pytest.raises(CellExecutionError, match="ZeroDivisionError"):
         refresh.refresh(path)
     assert path.read_bytes() == before
-
-
-def test_an_unknown_number_is_refused():
-    with pytest.raises(SystemExit, match=r"there is no notebook 99; give numbers such as 01"):
-        chosen(["01", "99"])
 
 
 def test_the_picture_of_the_readme_is_the_one_that_the_course_draws():

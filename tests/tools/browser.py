@@ -4,6 +4,7 @@ What server and browser write lies in one temporary folder: the checkout, the ho
 alone. They talk over the loopback device, and nothing is downloaded.
 """
 
+import contextlib
 import importlib.util
 import os
 import secrets
@@ -91,22 +92,16 @@ def server(folder: Path) -> Iterator[str]:
         yield f"http://127.0.0.1:{port}/lab/tree/notebooks/00_start_here.ipynb?token={token}"
     finally:
         process.terminate()  # which also ends its kernels
-        try:
-            process.wait(PATIENCE)
-        except subprocess.TimeoutExpired:
-            process.kill()
+        process.wait(PATIENCE)
 
 
 def _wait_for(address: str, process: subprocess.Popen, log: Path) -> None:
     end = time.monotonic() + PATIENCE
-    while True:
-        try:
-            urllib.request.urlopen(address, timeout=PATIENCE).close()
-            return
-        except urllib.error.URLError:
-            if process.poll() is not None or time.monotonic() > end:
-                raise RuntimeError(f"JupyterLab did not start:\n{log.read_text()}") from None
-            time.sleep(0.1)
+    while process.poll() is None and time.monotonic() < end:
+        with contextlib.suppress(urllib.error.URLError):
+            return urllib.request.urlopen(address, timeout=PATIENCE).close()
+        time.sleep(0.1)
+    raise RuntimeError(f"JupyterLab did not start:\n{log.read_text()}")
 
 
 class Desk:
