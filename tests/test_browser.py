@@ -241,10 +241,8 @@ def page(chromium, tmp_path):
 
 def numbers(view):
     """All that a view shows and Python can tell, by name."""
-    parts = view.locator("[data-shown]").evaluate_all(
-        "parts => parts.map(p => [p.dataset.shown, p.value ?? p.textContent])"
-    )
-    return dict(parts)
+    pairs = "parts => parts.map(part => [part.dataset.shown, part.value ?? part.textContent])"
+    return dict(view.locator("[data-shown]").evaluate_all(pairs))
 
 
 def nine(x):

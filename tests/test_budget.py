@@ -61,9 +61,7 @@ def test_a_block_keeps_what_korthikanti_et_al_count():
 @both
 def test_each_box_costs_what_is_counted(config):
     block, x, x2, y, y2 = Block(config), *(torch.randn(3, 16, d) for d in (64, 64, config.hidden, config.hidden))
-    q, k, v = (
-        torch.randn(3, 16, heads, config.channels) for heads in (config.heads, config.key_heads, config.key_heads)
-    )
+    q, k, v = (torch.randn(3, 16, n, config.channels) for n in (config.heads, config.key_heads, config.key_heads))
     gate, up = block.gate or (lambda x: ()), block.up
     boxes = {
         "norm": lambda: block.norm1(x), "q k v": lambda: (block.query(x), block.key(x), block.value(x)),

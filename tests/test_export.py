@@ -91,9 +91,8 @@ def test_nobody_but_the_speaker_sees_notes_hints_and_solutions_unfolded(both):
         assert found.count("Hint") == found.count("Solution") == len(exercises(notebook))
     kinds = [cells.slide_type(cell) for cell in notebook.cells]
     assert sum(words.startswith("For the teacher") for words in notes) == kinds.count("notes")
-    assert not {fold.summary.get_text() for fold in talk.find_all("details") if not fold.find_parent("aside")} & set(
-        notes
-    )
+    public = {fold.summary.get_text() for fold in talk.find_all("details") if not fold.find_parent("aside")}
+    assert not public & set(notes)
 
 
 def test_pages_have_the_notes_if_asked(tmp_path):
@@ -138,9 +137,8 @@ def test_links_lead_to_what_was_exported(pages):
             path, _, anchor = unquote(link["href"]).partition("#")
             target = pages[path.removesuffix(".html") if path else stem]
             assert not anchor or target.find(id=anchor), (stem, link)
-    assert ".ipynb" not in str(
-        BeautifulSoup(documents.document("pages", NOTEBOOKS[1], {}), "html.parser").find_all("a")
-    )
+    alone = BeautifulSoup(documents.document("pages", NOTEBOOKS[1], {}), "html.parser")
+    assert ".ipynb" not in str(alone.find_all("a"))
 
 
 def test_the_start_page_has_the_table_of_the_readme(pages):
@@ -156,9 +154,7 @@ def test_pages_can_be_read_by_everyone_and_on_a_phone(pages, folder):
         ids = [tag["id"] for tag in page.find_all(id=True)]
         levels = [int(heading.name[1]) for heading in page.find_all(re.compile(r"^h\d$"))]
         assert page.html["lang"] == "en" and page.title.get_text() and len(ids) == len(set(ids)) and "main" in ids
-        assert (
-            levels[0] == 1 and levels.count(1) == 1 and all(after <= before + 1 for before, after in pairwise(levels))
-        )
+        assert levels[0] == 1 and levels.count(1) == 1 and all(b <= a + 1 for a, b in pairwise(levels))
     browser.skip(browser.lacking())
     with slides.browser() as context:
         page = context.new_page()

@@ -48,9 +48,8 @@ def matmuls(stopwatch):
         return 2 * size**3 / RATES[size] / (1 if threads == 2 else 0.4)
 
     stopwatch.seconds, stopwatch.sizes = seconds, []
-    return lambda **more: machine.peak(
-        "float32", "cpu", **{"sizes": (64, 128, 256, 512), "threads": 2, "seconds": 10} | more
-    )
+    usual = {"sizes": (64, 128, 256, 512), "threads": 2, "seconds": 10}
+    return lambda **more: machine.peak("float32", "cpu", **usual | more)
 
 
 def test_the_best_size_wins_and_the_three_best_and_a_large_one_are_measured_twice(matmuls, stopwatch):
@@ -158,9 +157,7 @@ def test_a_working_set_is_neither_all_overhead_nor_most_of_what_is_free(monkeypa
         machine.bandwidth(nbytes, "cpu")
 
 
-@pytest.mark.parametrize(
-    ("cache", "free", "size"), [(2**20, 2**40, 2**30), (2**29, 2**40, 2**31), (2**20, 2**31 + 5, 2**29)]
-)
+@pytest.mark.parametrize("cache, free, size", [(2**20, 2**40, 2**30), (2**29, 2**40, 2**31), (2**20, 2**31 + 5, 2**29)])
 def test_main_memory_is_more_than_any_cache_and_no_more_than_a_quarter(monkeypatch, stopwatch, cache, free, size):
     monkeypatch.setattr(machine, "caches", lambda where: {"L1": 1, "L2": cache})
     monkeypatch.setattr(machine, "free_memory", lambda where: free)
@@ -205,9 +202,7 @@ def test_an_op_computes_what_its_name_says(op):
     first, *rest = made(op)
     gelu = torch.nn.functional.gelu(first, approximate="tanh")
     expected = {
-        "ReLU": lambda: first.clamp(min=0),
-        "GELU, fused": lambda: gelu,
-        "GELU, eager": lambda: gelu,
+        "ReLU": lambda: first.clamp(min=0), "GELU, fused": lambda: gelu, "GELU, eager": lambda: gelu,
         "softmax": lambda: first.exp() / first.exp().sum(1, keepdim=True),
         "layer norm": lambda: (first - first.mean(1, keepdim=True)) / (first.var(1, False, keepdim=True) + 1e-5).sqrt(),
         "attention": lambda: (first @ rest[0].mT / 8).softmax(-1) @ rest[1],
@@ -216,7 +211,7 @@ def test_an_op_computes_what_its_name_says(op):
             first.T @ ((first @ rest[0] > 0) * rest[1].sum(1)),
             (first @ rest[0]).relu().sum(0)[:, None].expand_as(rest[1]),
         ),
-    }
+    }  # fmt: skip
     torch.testing.assert_close(op.run(first, *rest), expected.get(op.name, lambda: first @ rest[0])())
 
 

@@ -18,9 +18,8 @@ CELLS = [
 
 def probe(folder, sources):
     """A notebook of these cells, the last of which raises on purpose."""
-    notebook = nbformat.v4.new_notebook(
-        cells=[nbformat.v4.new_code_cell(source, id=f"c{i}") for i, source in enumerate(sources)]
-    )
+    cells = [nbformat.v4.new_code_cell(source, id=f"c{i}") for i, source in enumerate(sources)]
+    notebook = nbformat.v4.new_notebook(cells=cells)
     notebook.cells[-1].metadata = {
         "tags": ["raises-exception"],
         "collapsed": True,

@@ -39,9 +39,7 @@ def test_sections_and_slides_start_with_their_headings(cells):
 def test_every_section_has_notes_and_their_minutes_are_those_of_the_lesson(cells):
     for (cell, kind), (_, following) in pairwise(cells):
         assert kind != "slide" or following == "notes", f"no notes after:\n{cell.source}"
-        assert following != "notes" or kind in ("slide", "subslide"), (
-            f"notes must follow what starts a slide:\n{cell.source}"
-        )
+        assert following != "notes" or kind in ("slide", "subslide"), f"notes that start no slide:\n{cell.source}"
     notes = [NOTES.fullmatch(cell.source) for cell, kind in cells if kind == "notes"]
     assert all(notes) and all(int(note[1]) for note in notes)
     assert sum(int(note[1]) for note in notes) == int(re.search(r"(\d+) minutes", cells[0][0].source)[1])

@@ -109,9 +109,8 @@ def main(rounds: int = 5) -> None:
                     best[what][who] = max(best[what][who], rate)
     for what, rates in best.items():
         unit = {"bandwidth": "B/s", "counts": "/s"}.get(what, "FLOP/s")
-        ratio = rates["ours"] / max(
-            rates[who] for who in rates if who not in ("ours", "C streamed copy", "not counted")
-        )
+        others = rates.keys() - {"ours", "C streamed copy", "not counted"}
+        ratio = rates["ours"] / max(rates[who] for who in others)
         told = ", ".join(f"{who} {units.si(rate, unit)}" for who, rate in rates.items())
         print(f"{what}: ours is {ratio:.3f} of the best other ({told})")
 
