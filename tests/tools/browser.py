@@ -92,7 +92,10 @@ def server(folder: Path) -> Iterator[str]:
         yield f"http://127.0.0.1:{port}/lab/tree/notebooks/00_start_here.ipynb?token={token}"
     finally:
         process.terminate()  # which also ends its kernels
-        process.wait(PATIENCE)
+        try:
+            process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            process.kill()
 
 
 def _wait_for(address: str, process: subprocess.Popen, log: Path) -> None:
