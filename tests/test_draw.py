@@ -287,6 +287,11 @@ def test_a_card_tells_no_more_than_the_lessons_so_far(upto):
     assert [lesson for lesson, text in told.items() if text in words] == [n for n in told if n <= upto]
 
 
+def test_a_card_of_one_row_leaves_the_others_empty():
+    rows = draw.block(GPT2, 1, 1024, only="up").words.splitlines()
+    assert [row for row in rows if "|" in row] == [row for row in rows if row.startswith("up | b t f shape | 2.36 M")]
+
+
 def test_decoding_waits_for_memory_and_one_large_batch_of_texts_for_arithmetic():
     assert "11 of 11 kernels wait for memory, for 100%" in draw.block(LLAMA, 8, 8192, decode=True).alt
     nbytes = 2 * 8 * 8192 * 2 * 1024 + 2 * 2 * 8 * 4096  # keys and values of all tokens, queries, results

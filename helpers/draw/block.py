@@ -51,11 +51,15 @@ _BOUNDS = {"compute": (VERMILLION, TINTS[1]), "memory": (BLUE, TINTS[0]), "": (G
 
 
 @drawn("Block card")
-def block(config: Config, batch: int, tokens: int, *, upto: int = 7, decode: bool = False, fused: bool = True) -> Made:
+def block(
+    config: Config, batch: int, tokens: int, *,
+    upto: int = 7, decode: bool = False, fused: bool = True, only: str = "",
+) -> Made:  # fmt: skip
     """The block of a model as boxes, and beside each what the lessons up to number `upto` say about it, in bfloat16.
 
     Over whole texts or, with `decode`, for one new token of each of `batch` texts of `tokens` tokens. Costs are
     `budget.block_costs`; boxes that run as one kernel share their bytes and their least time, an H100's by datasheet.
+    `only` names the box whose row is filled, the others are left empty.
     """
     boxes, spec = block_costs(config, batch, tokens, decode=decode, fused=fused), specs.find("NVIDIA H100 SXM5")
     roof = Roofline(spec.peak("bfloat16"), spec.bandwidth)
@@ -66,7 +70,8 @@ def block(config: Config, batch: int, tokens: int, *, upto: int = 7, decode: boo
     _heads(ax, upto, len(boxes))
     words, row = [], 0
     for kernel, own in zip(kernels, sums, strict=True):
-        ink, tint = _BOUNDS[own["bound"] if upto >= 6 else ""]
+        told = upto if only in ("", *(box.name for box in kernel)) else 0
+        ink, tint = _BOUNDS[own["bound"] if told >= 6 else ""]
         middle = row + len(kernel) // 2
         for row, box in enumerate(kernel, row):  # noqa: B020
             wide, text = (20, "+") if box.name == "add" else (104, box.name)
@@ -74,12 +79,12 @@ def block(config: Config, batch: int, tokens: int, *, upto: int = 7, decode: boo
             cells = {"layout": box.layout, "shape": box.shape.replace(", ", "\n")}
             cells |= {"parameters": _short(box.parameters), "FLOPs": _short(box.flops)}
             cells |= {name: own[name] for name in ("bytes", "FLOP/B", "time", "kept") if row == middle}
-            words.append(_cells(ax, box.name, cells, row, upto))
-        if len(kernel) > 1 and upto >= 5:
+            words.append(_cells(ax, box.name, cells, row, told if only in ("", box.name) else 0))
+        if len(kernel) > 1 and told >= 5:
             ends = [_y(row - len(kernel) + 1) - 10, _y(row) + 10]
             ax.plot([383, 379, 379, 383], [ends[0], *ends, ends[1]], color=INKS[GREY], linewidth=0.9, **_PLAIN)
             _write(ax, 386, ends[0] + 8, "one kernel", color=INKS[GREY], fontsize=8)
-        if upto >= 6:
+        if told >= 6:
             length = 106 * own["seconds"] / max(each["seconds"] for each in sums)
             ax.add_patch(Rectangle((508, _y(middle) + 8), length, 3, color=ink, linewidth=0))
             _write(ax, 624, _y(middle), own["bound"], "right", fontsize=8, color=INKS[ink])
@@ -90,11 +95,12 @@ def block(config: Config, batch: int, tokens: int, *, upto: int = 7, decode: boo
     _write(ax, _MIDDLE, _y(row), "the block", "center", weight="bold")
     total = _sums(boxes, roof) | {"parameters": _short(sum(box.parameters for box in boxes))}
     total |= {"FLOPs": _short(sum(box.flops for box in boxes)), "time": units.duration(seconds)}
-    words.append(_cells(ax, "the block", total, row, upto, weight="bold"))
+    words.append(_cells(ax, "the block", total, row, 0 if only else upto, weight="bold"))
     _arrows(ax, [box.name for box in boxes])
     fig.set_label("\n".join(words))
     share = sum(each["bound"] == "memory" for each in sums), len(sums), waiting / seconds
-    return fig, "{} of {} kernels wait for memory, for {:.0%} of the least time.".format(*share) if upto >= 6 else ""
+    finding = "{} of {} kernels wait for memory, for {:.0%} of the least time.".format(*share)
+    return fig, finding if upto >= 6 and not only else ""
 
 
 def _sums(boxes: list[Box], roof: Roofline) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import EngFormatter, MaxNLocator, NullLocator
+from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullLocator, StrMethodFormatter
 
 from helpers import units
 
@@ -43,6 +43,11 @@ def lines(
         if len(places) <= 8:  # few enough to mark each, in place of powers of ten
             ax.set_xticks(places, [f"{x:g}" if x < 1e4 else units.si(x, "").strip() for x in places])
             ax.xaxis.set_minor_locator(NullLocator())
+    low, high = ax.get_ylim()
+    if "y" in log and 0.01 <= low < high < min(1e5, 1000 * low):  # powers of ten alone would be too few to read from
+        ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        ax.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        ax.yaxis.set_minor_locator(NullLocator())
     if marks:
         label_points(ax, marks, label="_mark", weight="bold")
     ends = {name: [number(values[0]), number(values[-1])] for name, (_, values) in series.items()}
@@ -53,7 +58,7 @@ def lines(
 def bars(sizes: Mapping[str, float | Sizes], title: str, xlabel: str, limit: tuple[str, float] | None = None) -> Made:
     """A bar per row from 0, its size beside it: one number, or the sizes of its named parts (six at most), stacked.
 
-    A part too small for its number is named below the bar. `limit` is a name and a place for a line. Raises
+    A part too small for its number is named below it. `limit` is a name and a place for a line. Raises
     ValueError for more parts, for negative sizes and for no bars.
     """
     stacks = {row: size if isinstance(size, Mapping) else {"_size": size} for row, size in sizes.items()}
@@ -64,7 +69,7 @@ def bars(sizes: Mapping[str, float | Sizes], title: str, xlabel: str, limit: tup
     far, ends = max(*totals.values(), limit[1] if limit else 0), np.zeros(len(stacks))
     several = len(parts) > 1
     wide = {size: size > far * (0.016 + 0.013 * len(f"{size:.3g}")) for row in stacks.values() for size in row.values()}
-    small = [[f"{part} {row[part]:.3g}" for part in row if several and not wide[row[part]]] for row in stacks.values()]
+    small = [[part for part in parts if several and not wide.get(row.get(part), True)] for row in stacks.values()]
     tall = 0.58 if any(small) else 0.4
     room = 0.85 + 0.25 * bool(limit) + 0.16 * title.count("\n") + 0.25 * several * math.ceil(len(parts) / 4)
     fig, ax = canvas(room + tall * len(stacks), title, xlabel)
@@ -76,10 +81,14 @@ def bars(sizes: Mapping[str, float | Sizes], title: str, xlabel: str, limit: tup
             texts = [f"{size:.3g}" if wide.get(size) else "" for size in sizes_]
             ax.bar_label(stacked, texts, label_type="center", fontsize=8.5)
         ends += sizes_
-    for place, total in enumerate(totals.values()):
+    for place, (stack, few) in enumerate(zip(stacks.values(), small, strict=True)):
+        total = sum(stack.values())
         note(ax, f"{total:.4g}", (total, place), weight="bold", bbox=PLATE)
-        if small[place]:
-            note(ax, ", ".join(small[place]), (0, place + 0.12 / tall), (2, -7), fontsize=8, bbox=PLATE)
+        if few:
+            start = sum(stack.get(part, 0.0) for part in parts[: parts.index(few[0])])
+            look = {"ha": "right" if start > far / 2 else "left", "fontsize": 8, "bbox": PLATE}
+            names = ", ".join(f"{part} {stack[part]:.3g}" for part in few)
+            note(ax, names, (start, place + 0.12 / tall), (2, -7), **look)
     ax.set_xlim(0, far * 1.1)
     ax.xaxis.set_major_locator(MaxNLocator(steps=[1, 2, 5, 10]))
     if several:
@@ -90,11 +99,11 @@ def bars(sizes: Mapping[str, float | Sizes], title: str, xlabel: str, limit: tup
 
 def _rows(ax: Axes, names: Sequence[str], limits: Sizes) -> None:
     """Name the rows, and draw the limits as vertical lines, named above the first row."""
-    rows(ax, names, head=0.75 if limits else 0)
+    rows(ax, names, head=0.5 if limits else 0)
     for (name, value), (_, _, dash) in zip(limits.items(), LOOKS, strict=False):
         left = ax.transAxes.inverted().transform(ax.transData.transform((value, 0)))[0] > 0.5
         ax.axvline(value, color=BLACK, linewidth=1.2, linestyle=dash, label=name, zorder=1.5)
-        note(ax, name, (value, -0.95), (-5 if left else 5, 0), fontsize=8.5, ha="right" if left else "left", bbox=PLATE)
+        note(ax, name, (value, -0.75), (-5 if left else 5, 0), fontsize=8.5, ha="right" if left else "left", bbox=PLATE)
 
 
 _ROLES = {  # how the dots of a row look: colour, marker, face

@@ -2,8 +2,8 @@
 // `machine`, `task`, `precision`, `devices`, `batch`, `tokens`, `recompute`.
 
 const MAP = { batch: powers(0, 14), tokens: powers(7, 17) };
-const TINTS = { weights: "blue", gradients: "vermillion", moments: "green", "master copy": "grey",
-  activations: "purple", logits: "white", "KV cache": "purple" };
+const TINTS = { weights: "blue", gradients: "vermillion", moments: "green", "master copy": "purple",
+  activations: "grey", logits: "yellow", "KV cache": "vermillion" };
 
 // As helpers.budget. What is kept for the backward pass is so much per token of each text, and so much per token.
 function stepOf({ task, precision, devices, batch, tokens, recompute }, model, { weight, gradient, moments, master,

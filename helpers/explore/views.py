@@ -171,9 +171,13 @@ class Plan(View, module="budget.js"):
         return budget.training(model, **sizes, precision=self.precision, recompute=self.recompute)
 
     def _drawing(self) -> draw.Drawing:
-        arithmetic, moving = (units.duration(seconds) for seconds in self.step.times(self.roof))
-        step = f"a step: {arithmetic} of arithmetic, {moving} of memory traffic"
-        title = f"{self.model} on {self.devices} × {self.machine}, {self.task}\n{step}"
-        memory = {term: nbytes / 1e9 for term, nbytes in self.step.memory.items()}
-        limit = "one device", specs.find(self.machine).memory / 1e9
-        return draw.bars({"memory": memory}, title, "GB per device", limit)
+        step, capacity, several = self.step, specs.find(self.machine).memory, "s" * (self.batch > 1)
+        arithmetic, moving = (units.duration(seconds) for seconds in step.times(self.roof))
+        fits = "fits" if step.peak <= capacity else "does not fit"
+        title = f"{self.model} on {self.devices} × {self.machine}: {fits}, {units.si(step.peak, 'B')} at the peak"
+        title += f"\n{self.task}, {self.precision}, {self.batch} text{several} of {self.tokens} tokens"
+        title += f"{' each' if several else ''}{', recomputing' if self.recompute else ''}"
+        title += f"\none step: {arithmetic} of arithmetic, {moving} of memory traffic"
+        memory = {term: nbytes / 1e9 for term, nbytes in step.memory.items()}
+        limit = f"{units.si(capacity, 'B')}: one device", capacity / 1e9
+        return draw.bars({"all parts": memory}, title, "GB per device", limit)
