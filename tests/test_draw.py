@@ -217,10 +217,16 @@ def test_a_storage_says_which_cells_are_touched_in_order():
     assert words.endswith("x in order: 0 1 2 3 4 5 6 7 8 9 10 11; y in order: 4 8 5 9 6 10 7 11")
 
 
+def test_a_level_crosses_the_whole_plot_and_has_its_name():
+    drawing = draw.lines({"a": ([1, 10], [1, 2])}, "title", "x", "y", levels={"ridge": 3})
+    (ax,) = drawing.figure.axes
+    assert "ridge" in texts(drawing) and list(ax.lines[-1].get_ydata()) == [3, 3] and ax.get_ylim()[1] > 3
+
+
 def test_a_prediction_is_open_and_a_measurement_filled():
-    drawing = draw.dots({"a": (1e-3, 2e-3)}, "title", "time", ("predicted", "measured"))
+    drawing = draw.dots({"a": (1e-3, 2e-3)}, "title", "time", ("bound", "measured"))
     faces = {line.get_label(): line.get_markerfacecolor() for line in drawing.figure.axes[0].lines}
-    assert faces["predicted"] == "white" and faces["measured"] == draw.BLACK
+    assert faces["bound"] == "white" and faces["measured"] == draw.BLACK
 
 
 def test_a_roof_has_a_slope_to_the_ridge_and_a_flat_part():

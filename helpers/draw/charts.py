@@ -20,12 +20,18 @@ Sizes = Mapping[str, float]
 
 @drawn("Line chart")
 def lines(
-    series: Series, title: str, xlabel: str, ylabel: str, log: str = "", marks: Mapping[str, Place] | None = None
+    series: Series,
+    title: str,
+    xlabel: str,
+    ylabel: str,
+    log: str = "",
+    marks: Mapping[str, Place] | None = None,
+    levels: Sizes | None = None,
 ) -> Made:
     """Lines with their names at the right end: `series` maps a name to its x and its y values, as many of both.
 
     `log` names the logarithmic axes, as in "xy"; `marks` maps a text to the point (x, y) that it stands beside, with
-    lines or without any.
+    lines or without any. `levels` are thin horizontal lines with a name each.
     """
     fig, ax = canvas(3.1, title, xlabel, ylabel)
     widths = itertools.chain((2.6, 2.0), itertools.repeat(1.4))  # so that a line is seen that lies under another
@@ -33,6 +39,9 @@ def lines(
         look = {"color": colour, "linestyle": dash, "linewidth": width, "marker": marker if 2 < len(x) <= 12 else ""}
         ax.plot(x, y, label=name, **look)
     ax.set(xscale="log" if "x" in log else "linear", yscale="log" if "y" in log else "linear")
+    for name, height in (levels or {}).items():
+        ax.axhline(height, color=GREY, linewidth=1.2, marker="", zorder=1.5, label="_level")
+        note(ax, name, (0, height), (5, 7), xycoords=("axes fraction", "data"), fontsize=8.5)
     past_ends(ax)
     for text, at in (marks or {}).items():
         ax.plot(*at, "o", color=BLACK, markerfacecolor="white", markersize=7, zorder=4, label=text)
@@ -110,7 +119,7 @@ _ROLES = {  # how the dots of a row look: colour, marker, face
     "_value": (BLUE, "o", BLUE),
     "arithmetic": (VERMILLION, "s", VERMILLION),
     "memory": (BLUE, "o", BLUE),
-    "predicted": (BLACK, "o", "white"),
+    "bound": (BLACK, "o", "white"),
     "measured": (BLACK, "o", BLACK),
 }
 
@@ -120,7 +129,7 @@ def dots(values: Mapping[str, float | Place], title: str, xlabel: str, roles: Se
          limits: Sizes | None = None) -> Made:  # fmt: skip
     """A dot per row on a logarithmic axis, its value at the right; `limits` are vertical lines with a name each.
 
-    With `roles`, ("arithmetic", "memory") or ("predicted", "measured"), a row has two times in seconds, joined by a
+    With `roles`, ("arithmetic", "memory") or ("bound", "measured"), a row has two times in seconds, joined by a
     line, and at the right stands the second over the first. Raises ValueError for values of 0 or less.
     """
     table = {row: value if roles else (value,) for row, value in values.items()}

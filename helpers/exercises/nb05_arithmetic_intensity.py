@@ -24,6 +24,9 @@ function("saxpy_intensity",
     (lambda n, item: 2 / 3, "That is FLOP per element moved: an element has itemsize bytes."),
     (lambda n, item: 2 / (3 * 2), "You took 2 bytes an element: here it is itemsize."),
     (lambda n, item: 2 / (3 * 4), "You took 4 bytes an element: here it is itemsize."),
+    (lambda n, item: 2 * n / (2 * n * item + item), "One of the three vectors was counted as a single number."),
+    (lambda n, item: 2 * n / (n * item + item), "Three vectors move: you counted one, and a single number."),
+    (lambda n, item: 2 * (n + 1) / (3 * n * item), "Every element has one multiplication and one addition: 2n in all."),
     (lambda n, item: 2 * n // (3 * n * item), "Divide with /: the operator // drops what follows the point."),
     (lambda n, item: 2 * n / 3 * n * item, "Put brackets around the divisor: a / b * c multiplies by c."),
     (lambda n, item: 2 * n, "Those are the FLOPs: divide them by the bytes."),
@@ -48,6 +51,13 @@ function("layer_norm_intensity",
     (_norm(1, 0), "Four tensors move: input, weight and bias are read, and the output is written."),
     (_norm(row=2), "Mean and variance of a row stay on the chip."),
     (_norm(row=4), "Mean and variance of a row stay on the chip."),
+    (_norm(flop=16), "It is 8 per number of the input, once: half of what moves is the output."),
+    (lambda rows, cols, item: 8 * cols / (item * (2 * rows * cols + 2 * cols)),
+     "Those are the FLOPs of one row, and the bytes of all."),
+    (lambda rows, cols, item: 4 / item * rows / (rows + 2),
+     "Weight and bias are read, and not written: they have 2 · cols numbers in all."),
+    (lambda rows, cols, item: 8 * (rows * cols + 2 * cols) / (item * (2 * rows * cols + 2 * cols)),
+     "It is 8 per number of the input: weight and bias have no FLOPs of their own."),
     (_norm(flop=1), "You took one FLOP per number, or counted bits: it is 8 per number, and itemsize is in bytes."),
     (_norm(flop=10), "The 8 FLOPs per number include the weight and the bias."),
     (lambda rows, cols, item: _norm()(rows, cols, 2), "You took 2 bytes a number: here it is itemsize."),
@@ -93,7 +103,11 @@ function("grouped_attention",
     (_group(1), "There are two matmuls, and a multiply-add is two FLOP."),
     (_group(queries=1), "You forgot the write: the output has a row of dim numbers per query."),
     (_group(keys=1), "You forgot the values: they are as large as the keys."),
-    (_group(queries=1, keys=1), "Four tensors move: queries, keys, values, and the output."),
+    (_group(queries=1, keys=1),
+     "Twice the right one: the FLOPs were doubled, or half of queries, keys, values and output left out."),
+    (_group(queries=0), "Queries and output move, too: each query head has its own."),
+    (lambda S, T, heads, dim, item: _group()(S, T, heads, dim, item) // 1,
+     "Divide with /: the operator // drops what follows the point."),
     (_group(scores=1), "You wrote the scores to memory: the fused kernel never stores them."),
     (_group(scores=2), "You wrote the scores to memory and read them back: the fused kernel never stores them."),
     (_group(kv=True),
@@ -130,11 +144,18 @@ def _critical(d: int, f: int, ridge: float, w: float, x: float = 1, y: float = 1
     return ridge * w * d * f / room if room > 0 else math.inf
 
 
+def _solved(d: int, f: int, ridge: float, w: float) -> float:
+    """The batch without a look at the sign of what it is divided by."""
+    room = 2 * d * f - 2 * ridge * (d + f)
+    return math.ceil(ridge * w * d * f / room) if room else math.inf
+
+
 def _whole(batch: float, rounded: Callable[[float], float] = math.ceil, none: float | None = math.inf) -> Any:
     return rounded(batch) if batch < math.inf else none
 
 
 _NONE = "Where no batch is large enough, return math.inf."
+_OWN = "weight_bytes belongs to the weights, the activations stay in bfloat16; and what you divide by may be zero."
 _WEIGHTS = "That is the approximation by the weights alone: the activations have bytes, too."
 function("critical_batch",
     lambda *a: _whole(_critical(*a)), [
@@ -162,8 +183,15 @@ function("critical_batch",
     (lambda *a: _whole(_critical(*a), none=None), "Where no batch is large enough, return math.inf, not None."),
     (lambda *a: _whole(_critical(*a), none=0), _NONE),
     (lambda *a: _whole(_critical(*a), none=-1), _NONE),
+    (lambda *a: _whole(_critical(*a), none="inf"), "Return math.inf, a number, and not the word."),
+    (lambda d, f, ridge, w: max(_solved(d, f, ridge, w), 0), "A negative batch means that there is none: math.inf."),
+    (lambda d, f, ridge, w: abs(_solved(d, f, ridge, w)), "A negative batch means that there is none: math.inf."),
+    (lambda d, f, ridge, w: math.ceil(1 / (2 / (ridge * w) - 1 / d - 1 / f)), _OWN),
     (lambda *a: b if (b := _whole(_critical(*a))) < 10_000 else math.inf,
      "Your search ends too early: a batch may be large. Solve for it instead."),
+    (lambda *a: b if (b := _whole(_critical(*a), lambda b: math.floor(b) + 1)) < 10_000 else math.inf,
+     "Exactly at the ridge counts, and a search that ends misses the large batches: solve for B."),
+    (lambda d, f, ridge, w: math.ceil(b) if (b := 1 / (2 / (ridge * w) - 1 / d - 1 / f)) > 0 else math.inf, _OWN),
     (lambda d, f, ridge, w: _whole(_critical(d, f, ridge, 2)), "You took 2 bytes per weight: here it is weight_bytes."),
     (lambda d, f, ridge, w: _whole(_critical(d, f, ridge * w / 2, 2)),
      "You took weight_bytes for the activations, too: those stay in bfloat16."),
@@ -204,6 +232,7 @@ function("experts_intensity",
     (lambda B, D, F, e, k, item: B * k / e,
      "That is for 2 bytes, and without the tokens: their rows are read, and others written."),
     (lambda B, D, F, e, k, item: _experts()(B, D, F, e, k, 2), "You took 2 bytes a number: here itemsize varies."),
+    (lambda *a: _experts()(*a) // 1, "Divide with /: the operator // drops what follows the point."),
     (_experts(flop=1), "A multiply-accumulate is two FLOP: you counted each as one."),
     (lambda B, D, F, e, k, item: _experts()(B, D, F, k, k, item), _MATRICES),
     (lambda B, D, F, e, k, item: _experts(one="i")(B, D, F, k, k, item), _MATRICES),
@@ -239,20 +268,40 @@ parts("faster_machine",
         (1555 / 864 - 1, "That much is added: 80 % faster is a factor of 1.8."),
         (100 * (1555 / 864 - 1), "That much is added: 80 % faster is a factor of 1.8."),
         (180, "That is in percent: 180 % is a factor of 1.8."),
+        (1.7, "1555 / 864 is just under 1.8."),
+        (312 / 1555 / (366.5 / 864), "That is the ratio of the ridges. What limits decoding at batch 1?"),
+        ("1.8", "Give a number, without quotes."),
+        ("1.8x", "Give a number, without quotes and x."),
         (2, "That is rounded too far: give two digits."),
         (366.5 / 864 * 1555 / 312, "That is the ratio of the ridges. What limits decoding at batch 1?"),
         (1555 / 864 * 312 / 366.5, "You multiplied both ratios: the longer of the two times counts, not both."),
     ], tolerance=0.01))
 
+_SHAPES = "Write the shape of each operand beside it: hidden[-1] has width numbers, and weight.T is width × vocabulary."
 function("last_logits",
     lambda hidden, weight: hidden[-1] @ weight.T, [
     (lambda hidden, weight: (hidden @ weight.T)[-1],
      "You throw the other rows away after the matmul has written them: select the token first."),
     (lambda hidden, weight: (hidden[-1] * weight).sum(-1),
      "Something as large as the weight goes to memory and back: its transpose is a view, and @ stores no products."),
-    (lambda hidden, weight: hidden[-1:] @ weight.T, "You kept a dimension of size 1: index with -1, not with -1:."),
+    (lambda hidden, weight: hidden[-1:] @ weight.T,
+     "There is a dimension of size 1 too many: hidden[-1], unlike hidden[-1:], is a vector, and so is its product."),
     (lambda hidden, weight: weight @ hidden[-1][:, None],
      "You added a dimension of size 1: hidden[-1] is a vector already, and @ takes it as it is."),
+    (lambda hidden, weight: hidden[:-1] @ weight.T, "Those are all tokens but the last: index with -1."),
+    (lambda hidden, weight: hidden[-1],
+     "That is the hidden state of the last token: its logits are products with weight."),
+    (lambda hidden, weight: weight @ hidden, _SHAPES),
+    (lambda hidden, weight: hidden[-1] @ weight, _SHAPES),
+    (lambda hidden, weight: hidden[:, -1] @ weight.T, _SHAPES),
+    (lambda hidden, weight: hidden[len(hidden)] @ weight.T,
+     "Counting from 0, the last token is len(hidden) - 1, or just -1."),
+    (lambda hidden, weight: hidden[-1].half() @ weight.T.half(),
+     "Keep the dtype: move fewer numbers, each with all of its digits."),
+    (lambda hidden, weight: hidden[-1].bfloat16() @ weight.T.bfloat16(),
+     "Keep the dtype: move fewer numbers, each with all of its digits."),
+    (lambda hidden, weight: (hidden[-1] @ weight.T).log_softmax(-1),
+     "Those are logarithms of probabilities: return the logits."),
     (lambda hidden, weight: hidden[-2:] @ weight.T, "Those are two tokens: index with -1."),
     (lambda hidden, weight: hidden.mean(0) @ weight.T, "That is the mean of all tokens: index -1 is the last."),
     (lambda hidden, weight: (hidden[-1] @ weight.T).softmax(-1), "Those are probabilities: return the logits."),
@@ -281,13 +330,31 @@ def _fused(w: Any, g: Any, m: Any, beta: float, rate: float) -> tuple[Any, Any]:
     return torch.add(w, m, alpha=-rate), m
 
 
-_ONE = "One multiplication still goes to memory and back, in place or not: torch.add(…, alpha=…) does it on the way."
-_TWICE = "You compute the new momentum twice: compute it once, and use it in both places."
+_ONE = "Op by op, one product still goes to memory and back: torch.add(…, alpha=…) multiplies on the way."
+_TWICE = "Op by op, the new momentum is computed twice: compute it once, and use it in both places."
 _VECTORS = [torch.empty(10**6, device="meta") for _ in range(3)]
 function("momentum_step",
     _fused, [
     (_momentum,
-     "Each multiplication goes to memory and back, in place or not: torch.add(…, alpha=…) does it on the way."),
+     "Op by op, each product goes to memory and back: torch.add(…, alpha=…) multiplies on the way. torch.compile would "
+     "fuse them, but that is not counted here."),
+    (lambda w, g, m, beta, rate: (w.clone().sub_(n := m.clone().mul_(beta).add_(g), alpha=rate), n),
+     "A clone moves two tensors, too: torch.add returns a new one by itself."),
+    (lambda w, g, m, beta, rate: (w - rate * beta * m - rate * g, torch.add(g, m, alpha=beta)),
+     "You multiply out, and w passes through twice: compute the new momentum once, and use it."),
+    (lambda w, g, m, beta, rate: (torch.addcmul(w, m, torch.tensor(-rate * beta)).sub(g, alpha=rate),
+                                  torch.add(g, m, alpha=beta)),
+     "You multiply out, and w passes through twice: compute the new momentum once, and use it."),
+    (lambda w, g, m, beta, rate: (w.sub_(m.mul_(beta).add_(g), alpha=rate), m),
+     "In place an operation moves as many bytes; torch.add(…, alpha=…) makes a new tensor, and multiplies on the way."),
+    (lambda w, g, m, beta, rate: (w, m), "These are the old ones: torch.add returns a new tensor, give it a name."),
+    (lambda w, g, m, beta, rate: (_momentum(w, g, m, beta, rate)[0], g),
+     "The second is the gradient: return the momentum."),
+    (lambda w, g, m, beta, rate: (*_momentum(w, g, m, beta, rate), g),
+     "Return two: the new weight and the new momentum."),
+    (lambda w, g, m, beta, rate: (torch.add(w, n := torch.add(g, m, alpha=beta), alpha=-rate), n, g),
+     "Return two: the new weight and the new momentum."),
+    (lambda w, g, m, beta, rate: (w - rate * g, g.clone()), "That starts from an empty momentum: m is the old one."),
     (lambda w, g, m, beta, rate: (w - rate * (new := torch.add(g, m, alpha=beta)), new), _ONE),
     (lambda w, g, m, beta, rate: (torch.add(w, new := beta * m + g, alpha=-rate), new), _ONE),
     (lambda w, g, m, beta, rate: (w - rate * (beta * m + g), beta * m + g), _TWICE),
