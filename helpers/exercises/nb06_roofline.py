@@ -1,6 +1,7 @@
 """The exercises of notebook 06."""
 
 import random
+from collections.abc import Callable
 
 import torch
 
@@ -18,9 +19,9 @@ parts("read_roofline",
         (50e12, "Peak over bandwidth leaves no T over: TFLOP/s by TB/s is FLOP/B."),
         (100, "That is the peak's number. Where does the slope reach it?"),
         (2, "That is the bandwidth's number. How many FLOPs a byte make it as high as the peak?"),
-        (200, "Peak times bandwidth is no FLOP per byte: divide."),
+        *((product, "Peak times bandwidth is no FLOP per byte: divide.") for product in (200, 2e14, 200e24)),
         (31.6, "Halfway between two marks is a guess: divide one label by the other."),
-        (40, "The axis is logarithmic: do not measure with a ruler, divide."),
+        *((read, "The axis is logarithmic: do not measure with a ruler, divide.") for read in (40, 45)),
         (10, "At 10 FLOP/B the slope is still below the ceiling."),
     ], unit="FLOP/B", tolerance=0.09),
     at_10=part(2e12 * 10, [
@@ -39,6 +40,8 @@ parts("read_roofline",
         (200e12, "That is the number of the intensity. At 200 FLOP/B read the ceiling."),
         (20e12, "That is what is attainable at 10. At 200 FLOP/B read the ceiling."),
         (2e12, _SLOPE),
+        (2e15, "That is the right end of the drawn slope. At 200 FLOP/B it lies above the ceiling."),
+        (1e13, "Peak over 10 belongs to no place. At 200 FLOP/B read the ceiling."),
         (5e11, "Peak over intensity is no rate. At 200 FLOP/B read the ceiling."),
     ], unit="FLOP/s", tolerance=0.09),
     same={"ridge = 100000000000000.0 // 2000000000000.0": "the quotient is whole"})
@@ -82,6 +85,20 @@ function("roof_points",
     (lambda *a: [(x, a[1] * x) for x, _ in _corners(*a)], "Beyond the ridge the slope ends: the peak is the most."),
     (lambda *a: [(x, a[0]) for x, _ in _corners(*a)], "You drew the ceiling alone: left of the ridge is a slope."),
     (lambda *a: _corners(*a, inverted=True), "The ridge is peak over bandwidth: yours is upside down."),
+    (lambda p, b, low, high: [(low, min(p, b * low)), *[(b / p, p)] * (low < b / p < high), (high, min(p, b * high))],
+     "The ridge is peak over bandwidth: yours is upside down."),
+    (lambda p, b, low, high: [(x, b if x == p / b and low < x < high else y) for x, y in _corners(p, b, low, high)],
+     "At the ridge the line has reached the peak: that is its height there."),
+    (lambda p, b, low, high: [(x, p if low < x < high else min(p, b / x)) for x, _ in _corners(p, b, low, high)],
+     "Bytes/s times FLOP/B is FLOP/s: multiply the bandwidth by the intensity."),
+    (lambda p, b, low, high: [(x, min(p, b * x)) for x in (low, min(max(p / b, low), high), high)],
+     "Moved to an end of the axis, the ridge is there twice: leave it out."),
+    (lambda p, b, low, high: dict(_corners(p, b, low, high, kept=low <= p / b <= high)),
+     "That is a dictionary: the question asks for a list of pairs."),
+    (lambda p, b, low, high: [min(p, b * x) for x in (low, p / b, high) if low <= x <= high],
+     "Those are the heights alone: each point needs its intensity, too."),
+    (lambda p, b, low, high: _corners(p, b, low, high)[:1] if low > p / b else _corners(p, b, low, high),
+     "An axis that begins right of the ridge has two points as well: the ceiling is a line."),
     (lambda *a: [(y, x) for x, y in _corners(*a)], "Each point is (intensity, FLOP/s): yours are exchanged."),
     (lambda *a: [y for _, y in _corners(*a)], "Those are the heights alone: each point needs its intensity, too."),
     ],
@@ -95,19 +112,19 @@ _UPGRADES = ("bandwidth", "peak", "neither")
 parts("which_upgrade",
     a=part("bandwidth", [
         ("peak", "A ReLU does a quarter of a FLOP per byte: its arithmetic waits for its bytes."),
-        ("neither", "It runs as fast as its roof allows, so one of the two holds it back."),
+        ("neither", "It runs nearly as fast as its roof allows, so one of the two holds it back."),
     ], words=_UPGRADES),
     b=part("peak", [
         ("bandwidth", "A large matmul does 1365 FLOP per byte, far right of the ridge of 295."),
-        ("neither", "It runs as fast as its roof allows, so one of the two holds it back."),
+        ("neither", "It runs nearly as fast as its roof allows, so one of the two holds it back."),
     ], words=_UPGRADES),
     c=part("bandwidth", [
         ("peak", "With a batch of 8 each weight is used 8 times: about 8 FLOP per byte, left of the ridge."),
-        ("neither", "It runs as fast as its roof allows, so one of the two holds it back."),
+        ("neither", "It runs nearly as fast as its roof allows, so one of the two holds it back."),
     ], words=_UPGRADES),
     d=part("neither", [
-        ("bandwidth", "It takes a thousand times as long as its bytes do."),
-        ("peak", "It takes a thousand times as long as its bytes do, and its FLOPs take even less."),
+        ("bandwidth", "It takes thousands of times as long as its bytes do: what else happens in a call?"),
+        ("peak", "It takes thousands of times as long as its bytes do, and its FLOPs take even less."),
     ], words=_UPGRADES))
 
 
@@ -121,8 +138,12 @@ def _bottleneck(
     return "neither" if seconds > half * best else "memory" if memory > compute else "compute"
 
 
-def _swap(*a: float) -> str:
-    return {"memory": "compute", "compute": "memory"}.get(_bottleneck(*a), _bottleneck(*a))
+def _named(
+    flops: float, nbytes: float, seconds: float, peak: float, bandwidth: float, name: Callable[[float, float], str]
+) -> str:
+    """The right answer, but where it is memory or compute what `name` says from the two times."""
+    right = _bottleneck(flops, nbytes, seconds, peak, bandwidth)
+    return right if right in ("impossible", "neither") else name(flops / peak, nbytes / bandwidth)
 
 
 def _draw_point(r: random.Random) -> tuple[float, ...]:
@@ -130,7 +151,7 @@ def _draw_point(r: random.Random) -> tuple[float, ...]:
     nbytes = 2.0 ** r.randint(20, 36)
     flops = nbytes * peak / bandwidth * 2 ** r.uniform(-4, 4)
     best = max(flops / peak, nbytes / bandwidth)
-    return flops, nbytes, best * r.choice((0.3, 0.9, 0.97, 1.1, 1.9, 2.1, 2.9, 9)), peak, bandwidth
+    return flops, nbytes, best * r.choice((0.3, 0.92, 0.97, 1.1, 1.9, 2.1, 2.9, 9)), peak, bandwidth
 
 
 function("bottleneck",
@@ -157,7 +178,10 @@ function("bottleneck",
      else "neither", "For more than twice, you compare with the time of the arithmetic: take the larger of the two."),
     (lambda f, b, s, p, w: _bottleneck(f, b, s, p, w) if s < max(f / p, b / w) or s <= 2 * b / w
      else "neither", "For more than twice, you compare with the time of the bytes: take the larger of the two."),
-    (_swap, "You swapped the two: the larger time is the bottleneck."),
+    (lambda *a: _named(*a, lambda c, m: "memory" if m < c else "compute"),
+     "You swapped the two: the larger time is the bottleneck."),
+    (lambda *a: _named(*a, lambda c, m: "compute" if m > c else "memory"),
+     "You swapped the two: the larger time is the bottleneck."),
     (lambda *a: _bottleneck(*a, roof="peak"),
      "You compared with the peak alone: left of the ridge less is attainable."),
     (lambda *a: _bottleneck(*a, roof="slope"),
@@ -167,24 +191,45 @@ function("bottleneck",
      "You compared with the peak alone: left of the ridge less is attainable."),
     (lambda f, b, s, p, w: "impossible" if s < f / p + b / w else _bottleneck(f, b, s, p, w),
      "You added the two times: the roof allows that they overlap."),
-    (lambda f, b, s, p, w: _bottleneck(f, b, s, p, w) if _bottleneck(f, b, s, p, w) in ("impossible", "neither")
-     else "compute" if b / f > p / w else "memory",
+    (lambda f, b, s, p, w: _named(f, b, s, p, w, lambda *_: "compute" if b / f > p / w else "memory"),
      "Intensity is FLOP per byte: yours is upside down."),
+    (lambda f, b, s, p, w: _named(f, b, s, p, w, lambda *_: "memory" if f / b < 1 else "compute"),
+     "Compare the intensity with the machine's ridge, not with 1."),
+    (lambda f, b, s, p, w: _named(f, b, s, p, w, lambda *_: "memory" if f / b < w / p else "compute"),
+     "The ridge is peak over bandwidth: yours is upside down."),
+    (lambda *a: _named(*a, lambda *_: "memory"), "You never say compute: which of the two times is longer?"),
+    (lambda *a: _named(*a, lambda *_: "compute"), "You never say memory: which of the two times is longer?"),
+    (lambda *a: _named(*a, lambda c, m: "memory" if m >= c else "compute"),
+     "At the ridge the two times are equal: say compute there."),
+    (lambda *a: _named(*a, lambda c, m: "neither" if m == c else "memory" if m > c else "compute"),
+     "At the ridge the two times are equal: that is compute, not neither."),
+    (lambda f, b, s, p, w: "impossible" if s > max(f / p, b / w) else "memory" if b / w > f / p else "compute",
+     "Turned round: a time shorter than the roof's is the impossible one."),
+    (lambda f, b, s, p, w: "impossible" if s < min(f / p, b / w) else "neither" if s > 2 * max(f / p, b / w)
+     else "memory" if b / w > f / p else "compute", "Faster than one of the two times is enough to be impossible."),
+    (lambda f, b, s, p, w: "impossible" if s < max(f / p, b / w) else "neither" if s > 2 * min(f / p, b / w)
+     else "memory" if b / w > f / p else "compute", "For neither, compare with the larger of the two times alone."),
+    (lambda f, b, s, p, w: _bottleneck(f // p, b // w, s, 1, 1), "// rounds down to whole seconds: divide with /."),
+    (lambda f, b, s, p, w: _bottleneck(f, b, s, w, p), "The FLOPs belong to the peak, the bytes to the bandwidth."),
+    (lambda *a: {"impossible": "neither", "neither": "impossible"}.get(_bottleneck(*a), _bottleneck(*a)),
+     "You exchanged impossible (too fast) and neither (too slow)."),
+    (lambda f, b, s, p, w: "impossible" if s < 0.9 * max(f / p, b / w) else
+     _bottleneck(f, b, max(s, f / p, b / w), p, w), "No tolerance is asked for: whatever is faster is impossible."),
     ],
     cases=[(2**20, 2**22, 1.5e-6, 989e12, 3.35e12), (2**20, 2**22, 9e-6, 989e12, 3.35e12),
            (2**20, 2**22, 1e-6, 989e12, 3.35e12), (2 * 4096**3, 6 * 4096**2, 1.8e-4, 989e12, 3.35e12),
            (2 * 4096**3, 6 * 4096**2, 1e-4, 989e12, 3.35e12), (2 * 4096**3, 6 * 4096**2, 1e-3, 989e12, 3.35e12),
            (2e9, 2e8, 1.9e-2, 150e9, 30e9), (3e9, 2e8, 1.95e-2, 150e9, 30e9),
            (1e9, 8e8, 2.9e-2, 150e9, 30e9), (1000, 8000, 2e-6, 150e9, 30e9),
+           (2**20, 2**20, 1.5, 2**20, 2**20), (2**20, 2**20, 0.2, 2**20, 2**21),
            (2**20, 2**20, 0.5, 2**20, 2**21), (2**20, 2**20, 1.0, 2**20, 2**21), (2**20, 2**20, 2.0, 2**20, 2**21)],
-    draw=_draw_point, words=("impossible", "neither", "memory", "compute"),
-    same={"return 'memory' if memory >= compute else 'compute'": "at the ridge either name is right"})
+    draw=_draw_point, words=("impossible", "neither", "memory", "compute"))
 
 
 def _layer(
     batch: int, d: int, f: int, peak: float, bandwidth: float, *, flop: int = 2, item: float = 2, parts: str = "xwy",
 ) -> tuple[float, float]:
-    numbers = {"x": batch * d, "w": d * f, "y": batch * f, "v": batch * d * f}
+    numbers = {"x": batch * d, "w": d * f, "y": batch * f, "v": batch * d * f, "q": d * d, "s": d + f}
     return flop * batch * d * f / peak, item * sum(numbers[part] for part in parts) / bandwidth
 
 
@@ -202,7 +247,17 @@ function("layer_seconds",
     (lambda *a: max(_layer(*a, parts="w")), "That reads the weights alone: input and output move, too."),
     (lambda *a: max(_layer(*a, parts="xvy")), "The weights are read once for the whole batch, not once per example."),
     (lambda *a: _layer(*a)[0], "That is the arithmetic alone: a batch of 1 waits for the weights."),
-    (lambda *a: _layer(*a)[1], "Only the bytes decide: a large batch waits for its arithmetic, 2·batch·d·f FLOP."),
+    (lambda *a: _layer(*a)[1], "Your time never comes from the arithmetic: it is 2·batch·d·f FLOP, for which a large batch waits."),
+    (lambda *a: max(_layer(*a)) // 1, "You rounded down to whole seconds: divide with /, and keep the fraction."),
+    (_layer, "Those are both times: return the larger one."),
+    (lambda *a: _layer(*a)[::-1], "Those are both times: return the larger one."),
+    (lambda b, d, f, p, w: max(_layer(b, d, d, p, w)), "The weights are d × f: where is f?"),
+    (lambda *a: max(_layer(*a)[0], _layer(*a, parts="xqy")[1]), "The weights are d × f numbers, not d × d."),
+    (lambda *a: max(_layer(*a, parts="xwx")), "The output has batch × f numbers, not batch × d."),
+    (lambda *a: max(_layer(*a, parts="xwyy")), "The output is written once."),
+    (lambda *a: max(_layer(*a, parts="xwwy")), "The weights are bfloat16, too: 2 bytes for each."),
+    (lambda *a: max(_layer(*a, parts="xsy")), "The weights are d × f numbers, not d + f."),
+    (lambda b, d, f, p, w: max(2 * b * d * f / p, 2 * b * d * d * f * b * f / w), "Add the three sizes."),
     (lambda *a: max(_layer(1, *a[1:])), "That is one example: there are `batch` of them."),
     (lambda *a: 1e6 * max(_layer(*a)), "Those are microseconds: return seconds."),
     (lambda *a: 1e3 * max(_layer(*a)), "Those are milliseconds: return seconds."),
@@ -278,8 +333,24 @@ function("distances",
     (lambda a, b: _distances(b, a), "Rows belong to a, columns to b: yours are exchanged."),
     (lambda a, b: _distances(a, b) / a.shape[1], "That is the mean of the squares: the sum is asked for."),
     (lambda a, b: (a[:, None] - b[None]).abs().sum(-1), "Those are sums of absolute differences: square them."),
+    (lambda a, b: (a * a).sum(1) + (b * b).sum(1) - 2 * (a @ b.T),
+     "The squares of a belong to the rows: make them a column, with keepdim=True."),
+    (lambda a, b: (a * a).sum(1) + (b * b).sum(1, keepdim=True) - 2 * (a @ b.T),
+     "The squares of a are the column, those of b the row: yours are exchanged."),
+    (lambda a, b: (a * a).sum(0)[:, None] + (b * b).sum(0) - 2 * (a @ b.T), "Sum along each row, over dimension 1."),
+    (lambda a, b: (a * a).sum(1)[:, None] + (b * b).sum(1) - 2 * (a @ b), "Rows meet rows: a @ b.T."),
+    (lambda a, b: (a * a).sum(1)[:, None] + (b * b).sum(1) - 2 * (a.T @ b), "Rows meet rows: a @ b.T."),
+    (lambda a, b: (a * a).sum(1)[:, None] + (b * b).sum(1) - 2 * a * b,
+     "Every row of a meets every row of b: that takes a matmul, a @ b.T."),
+    (lambda a, b: ((a - b) ** 2).sum(-1), "That pairs each row with one other: every row of a meets every row of b."),
+    (lambda a, b: (a * a).mean(1)[:, None] + (b * b).mean(1) - 2 * (a @ b.T), "Sum the squares: no mean."),
+    (lambda a, b: a.sum(1)[:, None] ** 2 + b.sum(1) ** 2 - 2 * (a @ b.T), "First square, then sum."),
+    (lambda a, b: (a * a).sum(1)[:, None] - (b * b).sum(1) - 2 * (a @ b.T), "The squares of b are added."),
+    (lambda a, b: (a * a).sum(1)[:, None] - (b * b).sum(1), "(a − b)² is not a² − b²: expand it."),
+    (lambda a, b: (a * a).sum(1)[:, None] + (b * b).sum(1), "The middle term is missing: −2·a·b."),
     ],
-    cases=[(torch.arange(12.0).view(3, 4) % 5, torch.arange(20.0).view(5, 4) % 7)],
+    cases=[(torch.tensor([[1.0, 2, 0], [0, 3, 1], [2, 2, 5]]), torch.tensor([[4.0, 1, 0], [1, 0, 2], [3, 1, 1]])),
+           (torch.arange(12.0).view(3, 4) % 5, torch.arange(20.0).view(5, 4) % 7)],
     draw=lambda r: (whole(r, r.randint(1, 9), width := r.randint(2, 9)), whole(r, r.randint(2, 9), width)),
     tolerance=1e-4, cost="bytes_eager", room=2.32,  # 430 MB, as the statement says
     at=[(torch.empty(2048, 1024, device="meta"), torch.empty(2048, 1024, device="meta"))])
