@@ -65,6 +65,8 @@ def block(
     roof = Roofline(spec.peak("bfloat16"), spec.bandwidth)
     kernels = [list(group) for _, group in groupby(boxes, key=lambda box: box.kernel)]
     sums = [_sums(kernel, roof) for kernel in kernels]
+    whole = groupby(block_costs(config, batch, tokens, fused=fused), key=lambda box: box.kernel)
+    longest = max(_sums(list(kernel), roof)["seconds"] for _, kernel in whole)  # decoding keeps the bars' scale
     fig, ax = _sheet(_TOP + _ROW * (len(boxes) + 1) + 8, f"A block of {config.name}{', decoding' if decode else ''}")
     _write(ax, 12, 46, _letters(config, batch, tokens, decode, upto), color=INKS[GREY], fontsize=8, label="")
     _heads(ax, upto, len(boxes))
@@ -85,7 +87,7 @@ def block(
             ax.plot([383, 379, 379, 383], [ends[0], *ends, ends[1]], color=INKS[GREY], linewidth=0.9, **_PLAIN)
             _write(ax, 386, ends[0] + 8, "one kernel", color=INKS[GREY], fontsize=8)
         if told >= 6:
-            length = 106 * own["seconds"] / max(each["seconds"] for each in sums)
+            length = 106 * own["seconds"] / longest
             ax.add_patch(Rectangle((508, _y(middle) + 8), length, 3, color=ink, linewidth=0))
             _write(ax, 624, _y(middle), own["bound"], "right", fontsize=8, color=INKS[ink])
         row += 1

@@ -163,6 +163,10 @@ def dots(values: Mapping[str, float | Place], title: str, xlabel: str, roles: Se
         ax.xaxis.set_major_formatter(EngFormatter("s"))
         ax.xaxis.set_minor_locator(NullLocator())
         legend(ax)
+    elif max(spots) < 30 * min(spots):  # no whole power of ten may lie among them
+        ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        ax.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        ax.xaxis.set_minor_locator(NullLocator())
     _rows(ax, table, limits or {})
     ax.grid(axis="y", visible=not roles)
     meaning = f"{roles[1].capitalize()} / {roles[0]}: " if roles else ""

@@ -227,8 +227,11 @@ def bandwidth_sweep(
         ax.axvline(size, color=BLACK, linewidth=1, linestyle=DASHES, marker="", label=f"_{name}")
         note(ax, f"{name}\n{units.iec(size)}", (size, high * 2.2), (3, 0), va="top", fontsize=8.5, bbox=PLATE)
     ends = {size: units.si(bandwidths[size], "B/s") for size in (quiet[0], quiet[-1])}
-    for size, side in zip(ends, ("left", "right"), strict=False):
-        note(ax, ends[size], (size, bandwidths[size]), (0, -13), ha=side, weight="bold")
+    levels = [[size for size in quiet if low_ < size < high_] for low_, high_ in itertools.pairwise(caches.values())]
+    middles = [level[len(level) // 2] for level in levels if level]  # a rate for each step, far from its edges
+    for size in {*ends, *middles}:
+        inwards = 5 * ((size == quiet[0]) - (size == quiet[-1]))
+        note(ax, units.si(bandwidths[size], "B/s"), (size, bandwidths[size]), (inwards, 11), ha="center", fontsize=8.5)
     ticks = sizes[:: max(1, len(sizes) // 6)]
     ax.set_xticks(ticks, map(units.iec, ticks))
     ax.yaxis.set_minor_formatter(NullFormatter())
