@@ -223,6 +223,12 @@ def test_a_level_crosses_the_whole_plot_and_has_its_name():
     assert "ridge" in texts(drawing) and list(ax.lines[-1].get_ydata()) == [3, 3] and ax.get_ylim()[1] > 3
 
 
+def test_a_part_of_size_0_has_no_edge_and_the_legend_has_one():
+    (ax,) = draw.bars({"r": {"p": 2}, "s": {"p": 1, "q": 4}}, "title", "bytes").figure.axes
+    assert [patch.get_linewidth() > 0 for patch in ax.patches] == [True, True, False, True]
+    assert all(patch.get_linewidth() > 0 for patch in ax.figure.legends[0].get_patches())
+
+
 def test_a_prediction_is_open_and_a_measurement_filled():
     drawing = draw.dots({"a": (1e-3, 2e-3)}, "title", "time", ("bound", "measured"))
     faces = {line.get_label(): line.get_markerfacecolor() for line in drawing.figure.axes[0].lines}

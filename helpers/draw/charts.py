@@ -102,6 +102,8 @@ def bars(sizes: Mapping[str, float | Sizes], title: str, xlabel: str, limit: tup
     ax.xaxis.set_major_locator(MaxNLocator(steps=[1, 2, 5, 10]))
     if several:
         legend(ax)
+    for patch in ax.patches:  # after the legend, which copies the first of them
+        patch.set_linewidth(0.8 * (patch.get_width() > 0))  # of a part of size 0 an edge would be left
     _rows(ax, sizes, dict([limit] if limit else []))
     return fig, f"{', '.join(f'{row} {number(total)}' for row, total in totals.items())} ({xlabel})."
 
@@ -139,6 +141,10 @@ def dots(values: Mapping[str, float | Place], title: str, xlabel: str, roles: Se
     fig, ax = canvas(0.85 + 0.3 * bool(limits or roles) + (0.4 if roles else 0.32) * len(table), title, xlabel)
     margin = max(max(spots) / min(spots), 10) ** (0.2 if roles else 0.06)
     ax.set(xscale="log", xlim=(min(spots) / margin, max(spots) * margin))
+    if max(spots) < 100 * min(spots):  # few powers of ten, if any
+        ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        ax.xaxis.set_major_formatter("{x:g}")
+        ax.xaxis.set_minor_locator(NullLocator())
     for role, column in zip(roles or ["_value"], zip(*table.values(), strict=True), strict=True):
         colour, marker, face = _ROLES[role]
         look = {"markerfacecolor": face, "markersize": 7.5, "markeredgewidth": 1.6, "zorder": 4, "label": role}
