@@ -223,20 +223,22 @@ def _compared(guess: Any, value: Any, unit: str, wrong: Mapping[Any, str], becau
     if isinstance(guess, str) and isinstance(value, list | tuple) and guess.count(",") == len(value) - 1:
         guess = [word.strip(" ()[]'\"") for word in guess.split(",")]  # "view, copy"
     asked, right = _measure(guess, unit), _measure(value, unit)
-    if asked is None or right is None:
+    if asked is None or right is None or not math.isfinite(asked) or not math.isfinite(right):
         needed = f" (a number of {unit} is needed)" if unit and asked is None else ""
-        same = _same(guess, value)
+        same = _same(guess, value) or str(asked) == str(right) == "nan"
         yield f"You predicted {short(guess)}{needed}; it is {short(value)}: {'' if same else 'not '}as predicted."
     else:
         same = _good(asked, right)
         yield f"You predicted {_quantity(asked, unit)}; it is {_quantity(right, unit)}: {_apart(asked, right, unit)}."
     for prediction, sentence in () if same else wrong.items():
         theirs = _measure(prediction, unit)
-        if _same(guess, prediction) if None in (asked, theirs) else math.isclose(asked, theirs, rel_tol=0.05):
+        near = None not in (asked, theirs) and math.isclose(asked, theirs, rel_tol=0.05)
+        if near or str(asked) == str(theirs) == "nan" or (None in (asked, theirs) and _same(guess, prediction)):
             yield sentence
             break
     else:
-        thousands = round(math.log(right / asked, 1000)) if asked and right and asked * right > 0 else 0
+        ratio = right / asked if asked and right else 0
+        thousands = round(math.log(ratio, 1000)) if 0 < ratio < math.inf else 0
         near = 1 <= abs(thousands) <= 5 and 0.5 < right / asked / 1000.0**thousands < 2
         if near and unit and "/" not in unit:
             meant = _quantity(asked * 1000.0**thousands, unit)
@@ -273,8 +275,10 @@ def _apart(asked: float, right: float, unit: str) -> str:
 
 
 def _good(asked: float, right: float) -> bool:
-    """Whether a prediction is as good as right: within 0.5 %, but 257 is not 256."""
-    return asked == right or (not _counted(asked, right) and math.isclose(asked, right, rel_tol=5e-3))
+    """Whether a prediction is as good as right: within 0.5 %, or in two digits; but 257 is not 256."""
+    if asked == right or _counted(asked, right):
+        return asked == right
+    return math.isclose(asked, right, rel_tol=5e-3) or math.isclose(asked, float(f"{right:.1e}"))
 
 
 def _counted(asked: float, right: float) -> bool:

@@ -339,6 +339,19 @@ def test_compare_takes_amounts_as_people_write_them():
     assert repr(compare(20, 40, "billion parameters")).startswith("You predicted 20 billion parameters; it is 40 bill")
 
 
+@pytest.mark.parametrize("guess", [math.nan, math.inf, -math.inf])
+def test_compare_answers_a_prediction_that_is_not_finite(guess):
+    found = repr(compare(guess, 1.0, wrong={math.nan: "It stays finite.", math.inf: "It stays finite."}, because="So."))
+    assert f"predicted {guess}; it is 1.0: not as predicted." in found and found.endswith("So.")
+    assert ("It stays finite." in found) == (guess != -math.inf)
+    assert repr(compare(guess, guess)).endswith("as predicted.") and "not" not in repr(compare(guess, guess))
+
+
+@pytest.mark.parametrize(("guess", "near"), [(6e-8, True), (5.9e-8, False), (5.96e-8, True)])
+def test_two_right_digits_are_as_good_as_right(guess, near):
+    assert ("as good as right" in repr(compare(guess, 2.0**-24))) == near
+
+
 def test_compare_names_likely_wrong_predictions_and_units_a_thousand_times_off():
     wrong = {8: "You forgot the write.", (4, 1): "Those are the old strides."}
     assert repr(compare(8.0, 12, wrong=wrong)).endswith("4 too low. You forgot the write.")

@@ -84,7 +84,7 @@ def bars(sizes: Mapping[str, float | Sizes], title: str, xlabel: str, limit: tup
     fig, ax = canvas(room + tall * len(stacks), title, xlabel)
     for part, tint, ink in zip(parts, TINTS, INKS, strict=False):
         sizes_ = np.array([stack.get(part, 0.0) for stack in stacks.values()])
-        look = {"color": tint, "edgecolor": ink, "linewidth": 0.8, "label": part}
+        look = {"color": tint, "edgecolor": ink, "linewidth": np.where(sizes_ > 0, 0.8, 0), "label": part}
         stacked = ax.barh(range(len(stacks)), sizes_, 0.24 / tall, ends, **look)
         if several:
             texts = [f"{size:.3g}" if wide.get(size) else "" for size in sizes_]

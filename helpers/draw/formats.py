@@ -116,7 +116,7 @@ def spacing(names: Sequence[str], low: float, high: float, marks: Sequence[float
 
     At each of `marks`, numbers between low and high, a point per format has its gap in words.
     """
-    fig, ax = canvas(3.4, "The gap from a number to the next", "number", "gap to the next number")
+    fig, ax = canvas(3.4, "The gap grows with the number", "number", "gap to the next number")
     powers = range(math.floor(math.log2(low)), math.ceil(math.log2(high)) + 1)
     for (colour, _, _), fmt in zip(itertools.cycle(LOOKS), map(formats.find, names)):
         points = [(2.0**power, _gap(2.0**power, fmt)) for power in powers if 2.0**power <= fmt.max]
@@ -133,7 +133,8 @@ def spacing(names: Sequence[str], low: float, high: float, marks: Sequence[float
             above = gap == max(gaps)
             side, shift = ("right", -5) if above and left else ("left", 5)
             ax.plot([mark], [gap], "o", color=colour, label="_gap")
-            note(ax, number(gap), (mark, gap), (shift, 8 if above else -7), ha=side, fontsize=8, color=INKS[colour])
+            words = number(gap) if gap > 1e-3 else f"{number(gap)} = {_power(2, round(math.log2(gap)))}"
+            note(ax, words, (mark, gap), (shift, 8 if above else -7), ha=side, fontsize=8, color=INKS[colour])
     drawn_gaps = [y for line in ax.lines if not line.get_label().startswith("_") for y in line.get_ydata()]
     ax.set_xscale("log", base=2)
     ax.set_yscale("log", base=2)

@@ -22,8 +22,11 @@ parts("decode_patterns",
         (-5.28, "The fraction field is not decimal: 32 stands for 32/128, so the significand is not 1.32."),
         (-1.25, "You left out the power of two: the exponent field minus the bias is the exponent."),
         (-(1.25 * 2.0**129), "You forgot the bias: the exponent is the field minus 127."),
+        (-6.0, "0100000 is 32 of 128, which is a quarter: the first fraction bit is worth 1/2, the second 1/4."),
+        (-3.0, "The power is 2^(129 - 127): multiply by 4, not by 2."),
+        (3 / 8 * 2**-6, "That is the second number; the first one comes first."),
         (0b1_10000001_0100000,
-         "That is the pattern as an unsigned integer: cut it into sign, exponent and fraction first."),
+         "That is the code as an unsigned integer: cut it into sign, exponent and fraction first."),
     ]),
     b=part(3 / 8 * 2**-6, [
         ((1 + 3 / 8) * 2**-6, "An exponent field of all zeros has no hidden 1."),
@@ -32,25 +35,40 @@ parts("decode_patterns",
         (3 / 8, "You left out the power of two: it is that of exponent field 1."),
         (3 * 2**-6, "You read the fraction as an integer: it is 3/8, since the field has 3 bits."),
         (3 / 8 * 2**6, "The power is 1 minus the bias, which is negative."),
-        (3.0, "That is the pattern as an integer: cut it into sign, exponent and fraction first."),
+        (3.0, "That is the code as an integer: cut it into sign, exponent and fraction first."),
+        (3 * 2**-7, "Two things: the fraction is 3/8, not 3, and the power stays that of exponent field 1."),
+        (3 / 4 * 2**-6, "The last of three fraction bits is worth 1/8: 011 is 3/8."),
+        (3 / 16 * 2**-6, "The first of three fraction bits is worth 1/2: 011 is 3/8."),
+        (0.0, "The exponent field is 0, but the fraction is not: the number is subnormal, not zero."),
+        *[(rounded, "That is rounded: write all its digits, or a product.")
+          for rounded in (0.006, 0.0059, 0.0058, 0.00586, 0.00585, 0.005859, 0.00585938)],
+        (-5.0, "That is the first number; the second one comes second."),
     ]),
     same={
         "in_bfloat16_it_is = -(1 + 32 / 128) * (2 * (129 - 127))": "2 · 2 = 2²",
         "in_bfloat16_it_is = -(1 + 32 / 128) * (129 - 127) ** 2": "2 · 2 = 2²"})
 
-_FORMATS = ("float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2", "float4_e2m1fn_x2")
+_FORMATS = ("float64", "float32", "tfloat32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2", "float4_e2m1fn")
+_LONG = ("tfloat32", "tfloat32 has 19 bits, and is never stored: in memory it takes the 4 bytes of float32.")
+_EIGHT = ("float64", "It would do, but it has 8 bytes, and the budget is 2.")
+_SMALL = [("float4_e2m1fn", "float4 ends at 6."), ("int8", "int8 is no float format, and ends at 127."),
+          ("float16", "float16 would do, but it has two bytes."), ("bfloat16", "bfloat16 has two bytes."),
+          ("float8", "There are two float8 formats, E4M3 and E5M2: which one?")]
 _FOUR = "It would do, but it has 4 bytes, and the budget is 2."
 parts("choose_format",
     a=part("bfloat16", [
-        ("float32", _FOUR), ("float16", "float16 ends at 65504: 10^38 needs more exponent bits."),
+        ("float32", _FOUR), ("float16", "float16 ends at 65504: 10^38 needs more exponent bits."), _LONG, _EIGHT,
+        ("float8_e5m2", "E5M2 has the exponent bits of float16, and ends at 57344."),
     ], words=_FORMATS),
     b=part("float16", [
         ("float32", _FOUR), ("bfloat16", "bfloat16 near 1 is spaced 2^-7 = 0.0078: 1.001 rounds to 1."),
+        _LONG, _EIGHT, ("float8_e5m2", "E5M2 near 1 is spaced 1/4: 1.001 rounds to 1."),
+        ("float8_e4m3fn", "E4M3 ends at 448, and near 1 it is spaced 1/8."),
     ], words=_FORMATS),
     c=part("float8_e4m3fn", [
-        ("float8_e5m2", "It holds 400, too, but with two fraction bits; another one-byte format has three."),
+        ("float8_e5m2", "It holds 400, too, but with two fraction bits; another one-byte format has three."), *_SMALL,
     ], words=_FORMATS),
-    d=part("float8_e5m2", [("float8_e4m3fn", "E4M3 ends at 448.")], words=_FORMATS))
+    d=part("float8_e5m2", [("float8_e4m3fn", "E4M3 ends at 448."), *_SMALL], words=_FORMATS))
 
 function("first_missing_integer",
     lambda f: 2 ** (f + 1) + 1, [
@@ -62,6 +80,12 @@ function("first_missing_integer",
      "That one is still there, and so is the next: all integers up to a power of two exist."),
     (lambda f: 2 ** (f + 1) + 2, "Above 2^(f+1) even numbers still exist: look for the first odd one."),
     (lambda f: 2 ** (f + 2) + 1, "You went one power of two too far: where does the gap become 2?"),
+    (lambda f: 2 ** (f + 2), "A power of two is always there. Where does the gap become 2, and what comes after it?"),
+    (lambda f: 2**f - 1, "You forgot the hidden 1, and all integers below a power of two are there."),
+    (lambda f: 2 ^ (f + 1) + 1, "In Python ^ is not a power (it compares bits): write **."),
+    (lambda f: (2 ^ (f + 1)) + 1, "In Python ^ is not a power (it compares bits): write **."),
+    (lambda f: f + 1, "That is how many significant bits there are. Which integer is the first to need more?"),
+    (lambda f: 2 * (f + 1) + 1, "That is 2 times f + 1, plus 1: it takes a power of two."),
     (lambda f: 2.0 ** (f + 1) + 1,
      "The formula is right, and from 52 on a Python float misses it, too: write 2, not 2.0."),
     (lambda f: 2.0 ** (f + 1),
@@ -75,6 +99,30 @@ def _running_sum(values: torch.Tensor, accumulator: torch.dtype, result: torch.d
     for element in values:
         total = total + element.to(accumulator)
     return total.to(result)
+
+
+def _halves(v: torch.Tensor) -> torch.Tensor:
+    half = len(v) // 2
+    return v[0] if len(v) == 1 else _halves(v[:half]) + _halves(v[half:])
+
+
+def _compensated(v: torch.Tensor) -> torch.Tensor:
+    total = lost = torch.zeros((), dtype=v.dtype)
+    for element in v:
+        wanted = element - lost
+        lost, total = (total + wanted) - total - wanted, total + wanted
+    return total
+
+
+def _neumaier(v: torch.Tensor) -> torch.Tensor:
+    total = lost = torch.zeros((), dtype=v.dtype)
+    for element in v:
+        larger, smaller = (total, element) if total.abs() >= element.abs() else (element, total)
+        lost, total = lost + ((larger - (total + element)) + smaller), total + element
+    return total + lost
+
+
+_WIDER = "In float32 you can add bfloat16 and float16 values; for float32 values that is no wider: take float64."
 
 
 def _draw_terms(r: random.Random) -> tuple[torch.Tensor]:
@@ -94,10 +142,25 @@ function("stable_sum",
     (lambda v: v.mean() * len(v), "That rounds twice, the mean and then the product: add in more bits and round once."),
     (lambda v: v.float().sum().round().to(v.dtype),
      "You rounded to a whole number: only the change of dtype may round."),
+    (lambda v: v.sum(), "values.sum() adds float32 values in float32: take float64."),
+    (lambda v: v.cumsum(0)[-1], "cumsum adds float32 values in float32: take float64."),
+    (lambda v: v.float().sum().to(v.dtype), _WIDER),
+    (lambda v: _running_sum(v, torch.float32, v.dtype), _WIDER),
+    (lambda v: _running_sum(v, torch.float16, v.dtype), "A float16 accumulator stops growing, too."),
+    (lambda v: _running_sum(v.sort().values, v.dtype, v.dtype),
+     "Sorting the terms only delays it: the accumulator still has too few bits."),
+    (_halves, "Adding in pairs loses less, but each partial sum is still rounded to the dtype of the values."),
+    (lambda v: sum(part.sum() for part in v.split(100)), "Each partial sum is rounded to the dtype of the values."),
+    (_compensated, "Compensated summation loses less, but a float64 accumulator still finds more."),
+    (_neumaier, "The correction has the dtype of the values, and stops growing itself: use a wider accumulator."),
+    (lambda v: v[0] * len(v), "The values need not all be equal."),
+    (lambda v: v.double().sum().to(torch.bfloat16), "The values are not always bfloat16: return their dtype."),
+    (lambda v: v.double().sum().to(torch.float16), "The values are not always float16: return their dtype."),
     (lambda v: v.double().sum().item(), "Return a tensor with one element, in the dtype of the values."),
     ],
     cases=[(torch.ones(1000, dtype=torch.bfloat16),), (torch.full((2000,), 0.01, dtype=torch.bfloat16),),
-           (torch.ones(5000, dtype=torch.float16),)],
+           (torch.ones(5000, dtype=torch.float16),), (torch.tensor([2.0**24, 1.0, 1.0]),),
+           (torch.tensor([1e8, 1.0, -1e8]),)],
     draw=_draw_terms, tolerance=0)
 
 
@@ -126,6 +189,21 @@ function("loss_scale",
      "You rounded log2 up: then the largest gradient becomes infinity."),
     (lambda g: 2.0 ** int(log2(65504 / g.abs().max().item())),
      "Python's int() rounds towards zero, which is up where the scale is below 1: use math.floor."),
+    (lambda g: 2.0 ** torch.floor(torch.log2(65504 / g.abs().max())).item(),
+     "In float32 log2 is rounded, up where the ratio is just below a power of two: take math.log2 of a Python float."),
+    (lambda g: g * _loss_scale(g.abs().max()), "Return the power of two, not the gradients multiplied by it."),
+    (lambda g: max(1.0, _loss_scale(g.abs().max())), "The scale may have to be less than 1: yours never is."),
+    (lambda g: max(1.0, 2 * _loss_scale(g.abs().max())), "You went one power of two too far, and never below 1."),
+    (lambda g: max(1.0, _loss_scale(g.abs().max(), 65519.99)),
+     "Below 65520 rounding to float16 hides that 65504 is exceeded; and your scale is never less than 1."),
+    (lambda g: 1 << floor(log2(65504 / g.abs().max().item())),
+     "A shift cannot give a scale below 1: write 2.0 ** ..., which takes negative powers."),
+    (lambda g: _loss_scale(g.abs().max(), torch.finfo(torch.float32).max),
+     "That is bfloat16's or float32's limit; the gradients are stored in float16."),
+    (lambda g: 2.0 ** (15 - ceil(log2(g.abs().max().item()))),
+     "You rounded the gradient up to a power of two, which wastes up to a factor of two: round the ratio down."),
+    (lambda g: min(32768.0, _loss_scale(g.abs().max())), "The scale may be larger than 32768."),
+    (lambda g: min(65536.0, _loss_scale(g.abs().max())), "The scale may be larger than 65536."),
     (lambda g: floor(log2(65504 / g.abs().max().item())), "That is the exponent: raise 2 to it."),
     (lambda g: 65504 / g.abs().max().item(), "That is no power of two: multiplying by it rounds the gradients."),
     (lambda g: _loss_scale(g.abs().max(), torch.finfo(torch.bfloat16).max),
@@ -134,16 +212,23 @@ function("loss_scale",
     ],
     cases=[(torch.tensor([1e-8, 2e-5, -3e-4]),), (torch.tensor([-3.0, 2.0, 1e-7]),), (torch.tensor([65504.0]),),
            (torch.tensor([65504.5]),), (torch.tensor([65510.0]),), (torch.tensor([1.9999]),),
-           (torch.full((100,), 1e-3),)],
+           (torch.tensor([63.968754]),), (torch.full((100,), 1e-3),)],
     draw=lambda r: (torch.tensor([r.gauss(0, 1) for _ in range(r.randint(2, 9))]) * 10 ** r.uniform(-7, 6),),
     same={"largest = gradients.abs().max()": "a tensor with one element is a number, too"})
 
 value("training_state", 7e9 * (2 + 2 + 4 + 1 + 1) / 1e9, [
     (63, "AdamW keeps two moments per parameter, the mean and the square; you counted one."),
     (42, "You forgot the float32 master copy of the weights."),
-    (56, "That is 8 bytes per parameter. Did you count the weight and the gradient, too?"),
+    (56, "That is 8 bytes per parameter: two are missing, the moments' or the weight's or the gradient's."),
     (112, "You took the moments for float32: in this recipe each has 8 bits."),
-    (84, "That is 12 bytes per parameter. Which has more than 2 bytes besides the master copy? None in this recipe."),
+    (84, "That is 12 bytes per parameter, two too many. The moments have 8 bits each: that is one byte, not two."),
+    *[(7 * n, f"That is {n} bytes per parameter, too many: besides the master copy nothing is in float32.")
+      for n in (13, 14, 15, 18, 20)],
+    (77, "That is 11 bytes per parameter, one too many. How many does each part have?"),
+    *[(7 * n, f"That is {n} bytes per parameter: some of the five parts are missing.") for n in (3, 5, 7)],
+    (7e10, "That is in bytes: a GB is 10^9 of them."), (0.07, "That is in TB."),
+    (70_000, "That is in MB."), (7e9 * 8 / 2**30, "A part is missing, and you used 2^30 for GB: GB is 10^9 bytes."),
+    (80, "That is the memory of an H100. Multiply the bytes of one parameter by 7 billion."),
     (28, "That is 4 bytes per parameter: add the master copy and the moments, or the gradients if you left them out."),
     (14, "That is the weights alone: training also keeps gradients, a master copy and two moments."),
     (168, "You counted 8 bytes for each moment: 8 bits are one byte."),
@@ -163,6 +248,19 @@ function("quantised_bytes",
     (lambda n, bits, block: n * bits + -(-n // block), "The weights are still in bits: a byte has 8."),
     (lambda n, bits, block: n * bits // 8 + 8 * -(-n // block), "A scale is one byte; you counted eight."),
     (lambda n, bits, block: n * bits // 8 + block, "Count the blocks: weights over the size of a block, rounded up."),
+    (lambda n, bits, block: n * bits // 8 + 2 * -(-n // block), "A scale is one byte; you counted two."),
+    (lambda n, bits, block: n * bits // 8 + 4 * -(-n // block), "A scale is one byte; you counted four."),
+    (lambda n, bits, block: (n * bits + -(-n // block)) / 8, "A scale is one byte; you counted one bit."),
+    (lambda n, bits, block: n * bits // 8 + 1, "You counted one scale in all: every block has one."),
+    (lambda n, bits, block: n * bits // 8 + n, "You counted a scale for each weight: a block shares one."),
+    (lambda n, bits, block: -(-n // block) * (block * bits // 8 + 1),
+     "You filled up the last block: its scale is whole, but it stores only the weights that it has."),
+    (lambda n, bits, block: n * (bits // 8) + -(-n // block),
+     "bits // 8 is 0 below 8 bits: multiply before you divide."),
+    (lambda n, bits, block: n * bits // 8 + n * block,
+     "Count the blocks: weights over the size of a block, rounded up."),
+    (lambda n, bits, block: n * bits // 8 + round(n / block),
+     "A block that is not full still has a whole scale: round up, not to the nearest."),
     (lambda n, bits, block: n + -(-n // block), "You counted a byte for each weight, whatever its bits."),
     ],
     cases=[(64, 4, 32), (48, 4, 32), (16, 8, 128), (70_000_000_000, 4, 16)],
@@ -170,27 +268,47 @@ function("quantised_bytes",
     same={"return weights * bits / 8 + math.ceil(weights / block)": "the weights fill whole bytes"})
 
 
-def _round_to(value: float, e: int, f: int, lowest: int = 0) -> float:
-    """By the definition, in fractions; `lowest` moves the end of the normal numbers."""
-    bias, exact = 2 ** (e - 1) - 1, abs(Fraction(value))
+def _round_to(
+    value: float, e: int, f: int, lowest: int = 0, bias: int = 0, limit: int = 0, count: Callable[..., int] = round
+) -> float:
+    """By the definition, in fractions, or with a mistake.
+
+    `lowest` moves the end of the normal numbers down, `bias` is added to the bias, `limit` moves the largest number up
+    by powers of two, and `count` rounds the magnitude to gaps.
+    """
+    bias, exact = 2 ** (e - 1) - 1 + bias, abs(Fraction(value))
     power = 1 - bias - lowest
     while exact >= Fraction(2) ** (power + 1):
         power += 1
-    steps = round(exact / Fraction(2) ** (power - f)) * Fraction(2) ** (power - f)
-    return math.copysign(math.inf if steps > (2 - Fraction(1, 2**f)) * 2**bias else float(steps), value)
+    kept = count(exact / Fraction(2) ** (power - f)) * Fraction(2) ** (power - f)
+    return math.copysign(math.inf if kept > (2 - Fraction(1, 2**f)) * 2 ** (bias + limit) else float(kept), value)
 
 
 def _largest(e: int, f: int) -> float:
     return (2 - 2.0**-f) * 2.0 ** (2 ** (e - 1) - 1)
 
 
+def _tiny(e: int) -> float:
+    return 2.0 ** (2 - 2 ** (e - 1))
+
+
 def _gap(value: float, e: int, f: int) -> float:
     return 2.0 ** (max(math.frexp(value)[1], 3 - 2 ** (e - 1)) - 1 - f)
 
 
-def _counted(value: float, e: int, f: int, count: Callable[[float], int]) -> float:
-    kept = count(value / _gap(value, e, f)) * _gap(value, e, f)
+def _counted(value: float, e: int, f: int, count: Callable[[float], int], gap: float | None = None) -> float:
+    gap = gap or _gap(value, e, f)
+    kept = count(value / gap) * gap
     return math.copysign(math.inf, value) if abs(kept) > _largest(e, f) else kept
+
+
+def _log_up(x: float, e: int, f: int) -> float:
+    """The gap, with the power of two at or above the magnitude."""
+    return 2.0 ** (max(ceil(log2(abs(x))), 2 - 2 ** (e - 1)) - f) if x else _tiny(e)
+
+
+def _no_end(x: float, e: int, f: int) -> float:
+    return round(x / _gap(x, e, f)) * _gap(x, e, f)
 
 
 def _draw_value(r: random.Random) -> tuple[float, int, int]:
@@ -202,31 +320,86 @@ def _draw_value(r: random.Random) -> tuple[float, int, int]:
     return (math.floor(value / gap) + 0.5) * gap if r.random() < 0.5 else value, e, f
 
 
+_SHRINKS = "Below the smallest normal number the gap stays the same; yours goes on shrinking."
+_TIE = "A tie goes to the even code, and yours always goes"
 function("round_to",
     _round_to, [
-    (lambda x, e, f: _round_to(x, e, f, lowest=200),
-     "Below the smallest normal number the gap stays the same; yours goes on shrinking."),
-    (lambda x, e, f: 0.0 if abs(x) < 2.0 ** (2 - 2 ** (e - 1)) else _round_to(x, e, f),
+    (lambda x, e, f: _round_to(x, e, f, lowest=2000), _SHRINKS),
+    (lambda x, e, f: round(x / 2.0 ** (math.frexp(x)[1] - 1 - f)) * 2.0 ** (math.frexp(x)[1] - 1 - f),
+     f"{_SHRINKS} And beyond the largest number is infinity."),
+    (lambda x, e, f: _round_to(x, e, f, lowest=1), "The smallest normal number is 2^(1 - bias): yours is half of it."),
+    (lambda x, e, f: _round_to(x, e, f, lowest=-1), "The smallest normal number is 2^(1 - bias): yours is twice that."),
+    (lambda x, e, f: _round_to(x, e, f, bias=1), "Your bias is 1 too large: it is 2^(exponent_bits - 1) - 1."),
+    (lambda x, e, f: _round_to(x, e, f, bias=-1), "Your bias is 1 too small: it is 2^(exponent_bits - 1) - 1."),
+    (lambda x, e, f: 0.0 if abs(x) < _tiny(e) else _round_to(x, e, f),
      "You flushed to zero what is below the smallest normal number: there are subnormal numbers."),
-    (lambda x, e, f: _counted(x, e, f, lambda steps: math.floor(steps + 0.5)),
-     "A tie goes to the even code, and yours always goes up."),
+    (lambda x, e, f: math.copysign(_tiny(e), x) if 0 < abs(x) < _tiny(e) else _round_to(x, e, f),
+     "You raised what is below the smallest normal number to it: there are subnormal numbers."),
+    (lambda x, e, f: 0.0 if abs(x) < _tiny(e) * 2.0**-f else _round_to(x, e, f),
+     "More than half of the smallest number rounds up to it; yours becomes 0."),
+    (lambda x, e, f: _round_to(x, e, f, count=int if abs(x) < _tiny(e) else round),
+     "You cut off subnormal numbers: round them to the nearest, too."),
+    (lambda x, e, f: _round_to(x, e, f, count=lambda n: floor(n + Fraction(1, 2)) if abs(x) < _tiny(e) else round(n)),
+     "A tie goes to the even code among the subnormal numbers, too."),
+    (lambda x, e, f: _round_to(x, e, f, count=round if x > 0 else lambda n: floor(n + Fraction(1, 2))),
+     "A tie goes to the even code for negative values, too."),
+    (lambda x, e, f: _counted(x, e, f, lambda steps: math.floor(steps + 0.5)), f"{_TIE} up."),
+    (lambda x, e, f: _counted(x, e, f, lambda steps: math.ceil(steps - 0.5)), f"{_TIE} down."),
     (lambda x, e, f: _counted(x, e, f, lambda steps: int(steps + math.copysign(0.5, steps))),
-     "A tie goes to the even code, and yours always goes away from zero."),
+     f"{_TIE} away from zero."),
+    (lambda x, e, f: _round_to(x, e, f, count=lambda n: ceil(n - Fraction(1, 2))), f"{_TIE} towards zero."),
     (lambda x, e, f: _counted(x, e, f, int), "You cut off what does not fit: round to the nearest number."),
     (lambda x, e, f: _counted(x, e, f, math.floor), "You rounded down: round to the nearest number."),
+    (lambda x, e, f: _counted(x, e, f, math.ceil), "You rounded up: round to the nearest number."),
+    (lambda x, e, f: _round_to(x, e, f, count=ceil), "You rounded away from zero: round to the nearest number."),
     (lambda x, e, f: min(max(_round_to(x, e, f), -_largest(e, f)), _largest(e, f)),
      "What rounds beyond the largest number becomes infinity; yours stays at the largest."),
+    (lambda x, e, f: math.copysign(min(abs(_no_end(x, e, f)), _largest(e, f)) if abs(x) < 2.0 ** 2 ** (e - 1)
+                                   else math.inf, x),
+     "Half a gap beyond the largest number infinity begins; yours begins at the next power of two."),
+    (lambda x, e, f: math.copysign(_largest(e, f), x)
+     if abs(x) == _largest(e, f) + _gap(_largest(e, f), e, f) / 2 else _round_to(x, e, f),
+     "Exactly half a gap beyond the largest number is a tie, and goes to infinity."),
     (lambda x, e, f: abs(_round_to(x, e, f)) if math.isinf(_round_to(x, e, f)) else _round_to(x, e, f),
      "The infinity of a negative value is negative."),
     (lambda x, e, f: math.copysign(math.inf, x) if abs(x) > _largest(e, f) else _round_to(x, e, f),
      "Round first, then look whether the result is beyond the largest number."),
-    (lambda x, e, f: round(x / _gap(x, e, f)) * _gap(x, e, f), "You forgot the largest number: beyond it is infinity."),
+    (lambda x, e, f: math.copysign(math.inf, x) if abs(_round_to(x, e, f)) >= _largest(e, f) else _round_to(x, e, f),
+     "The largest number itself is a number: only beyond it is infinity."),
+    (_no_end, "You forgot the largest number: beyond it is infinity."),
+    (lambda x, e, f: _round_to(x, e, f, limit=1),
+     "Your largest number is one power of two too high: exponent field all ones is infinity."),
+    (lambda x, e, f: _no_end(x, e, f) if abs(_no_end(x, e, f)) <= 2.0 ** 2 ** (e - 1) else math.copysign(math.inf, x),
+     "The largest number lies one gap below a power of two; yours is the power."),
     (lambda x, e, f: abs(_round_to(x, e, f)), "A negative value stays negative."),
+    (lambda x, e, f: max(0.0, _round_to(x, e, f)), "A negative value becomes 0 here: round its magnitude."),
     (lambda x, e, f: _round_to(x, e, f + 1), "Your gap is half of the right one."),
+    (lambda x, e, f: _round_to(x, e, f - 1), "Your gap is twice the right one."),
+    (lambda x, e, f: _counted(x, e, f, round, _log_up(x, e, f)),
+     "The gap belongs to the power of two at or below the magnitude; yours is the one above."),
     (lambda x, e, f: round(x * 2**f) / 2**f, "That is the gap at 1, whatever the value."),
+    (lambda x, e, f: round(x, f), "round(value, n) rounds to n decimal places: count gaps of the format instead."),
+    (lambda x, e, f: x, "That is the value itself: round it to the nearest number of the format."),
+    (lambda x, e, f: _round_to(x, 5, 10), "That is float16 whatever the two counts say."),
+    (lambda x, e, f: _round_to(x, 8, 7), "That is bfloat16 whatever the two counts say."),
+    (lambda x, e, f: _round_to(float(torch.tensor(x, dtype=torch.float32)), e, f),
+     "You rounded twice, first to float32: what becomes a tie there was none."),
+    (lambda x, e, f: torch.tensor(x).to(torch.float8_e4m3fn).item() if (e, f) == (4, 3) else _round_to(x, e, f),
+     "By the IEEE rule a format of 4 and 3 bits ends at 240; torch's E4M3 bends it."),
+    (lambda x, e, f: log2(x) and 0.0 if x <= 0 else _round_to(x, e, f),
+     "Only a positive number has a logarithm: take the magnitude, and treat zero first."),
+    (lambda x, e, f: log2(x) and 0.0 if x <= 0 else _no_end(x, e, f),
+     "Only a positive number has a logarithm: take the magnitude, and zero first. Beyond the largest is infinity."),
+    (lambda x, e, f: _round_to(x, e, f) if x else log2(x), "Zero has no logarithm: treat it first."),
+    (lambda x, e, f: _no_end(x, e, f) if x else log2(x),
+     "Zero has no logarithm: treat it first. And beyond the largest number is infinity."),
+    (lambda x, e, f: log2(x) if x < 0 else _round_to(x, e, f), "No negative number has a logarithm: take its magnitude."),
+    (lambda x, e, f: log2(x) if x < 0 else _no_end(x, e, f),
+     "A negative number has no logarithm: take the magnitude. And beyond the largest number is infinity."),
     ],
     cases=[(257.0, 8, 7), (259.0, 8, 7), (255.0, 8, 7), (-0.1, 4, 3), (0.0, 5, 10), (1e-6, 5, 10), (2.98e-8, 5, 10),
-           (2.99e-8, 5, 10), (65504.0, 5, 10), (65519.0, 5, 10), (65520.0, 5, 10), (-70000.0, 5, 10)],
+           (2.99e-8, 5, 10), (65504.0, 5, 10), (65519.0, 5, 10), (65520.0, 5, 10), (-70000.0, 5, 10),
+           (200000.0, 5, 10), (300.0, 4, 3), (-300.0, 4, 3), (257 + 2**-16, 8, 7)],
     draw=_draw_value,
     same={"if abs(rounded) > (2 - 4.0 ** (-fraction_bits)) * 2.0 ** bias:":
           "what is rounded is a multiple of the gap, and the next one after the largest is 2 · 2^bias"})
