@@ -225,4 +225,5 @@ def _argument(thing: Any) -> str:
         return f"a {tuple(thing.shape)} {str(thing.dtype).removeprefix('torch.')} tensor"
     if isinstance(thing, torch.Tensor):
         return f"tensor({thing.tolist()})"
-    return number(thing) if isinstance(thing, float) else short(thing)
+    text = number(thing) if isinstance(thing, float) else short(thing)
+    return repr(thing) if isinstance(thing, float) and text.isdigit() and float(text) != thing else text
