@@ -84,11 +84,10 @@ def bars(sizes: Mapping[str, float | Sizes], title: str, xlabel: str, limit: tup
     fig, ax = canvas(room + tall * len(stacks), title, xlabel)
     for part, tint, ink in zip(parts, TINTS, INKS, strict=False):
         sizes_ = np.array([stack.get(part, 0.0) for stack in stacks.values()])
-        there = sizes_ > 0 if several else sizes_ >= 0  # an empty part would show as a line
         look = {"color": tint, "edgecolor": ink, "linewidth": 0.8, "label": part}
-        stacked = ax.barh(np.arange(len(stacks))[there], sizes_[there], 0.24 / tall, ends[there], **look)
+        stacked = ax.barh(range(len(stacks)), sizes_, 0.24 / tall, ends, **look)
         if several:
-            texts = [f"{size:.3g}" if wide.get(size) else "" for size in sizes_[there]]
+            texts = [f"{size:.3g}" if wide.get(size) else "" for size in sizes_]
             ax.bar_label(stacked, texts, label_type="center", fontsize=8.5)
         ends += sizes_
     for place, (stack, few) in enumerate(zip(stacks.values(), small, strict=True)):
