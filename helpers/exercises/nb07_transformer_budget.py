@@ -174,7 +174,7 @@ def _draw_run(r: random.Random) -> tuple[_Offers, float, float, float, int]:
     return offers, work, days, mfu, most
 
 
-_SLOW = "You took the slowest that meets the deadline, or the example's prices: compare those in `offers`."
+_SLOW = "The slowest wins, or the example's prices do: what does each cost in all, at the prices in `offers`?"
 _EXACTLY = "Exactly as many devices as there are is allowed."
 _NONE = 'Where no offer meets the deadline, return the text "none".'
 _CHEAP, _DEAR = _prices(0.15, 1.0, 3.0), _prices(0.35, 1.0, 3.0)
@@ -189,10 +189,6 @@ function("cheapest_machine",
      "You took the fewest devices: the question is which costs least."),
     (lambda *a: _cheapest(*a, by=lambda hours, price, peak, need, days: need * hours * price),
      "The hours are device-hours already: do not multiply them by the devices."),
-    (lambda *a: _cheapest(*a, by=lambda hours, price, peak, need, days: price / need),
-     "Do not divide by the devices: pay for all the hours that they work."),
-    (lambda *a: _cheapest(*a, by=lambda hours, price, peak, need, days: price / hours),
-     "Do not divide by the devices: pay for all the hours that they work."),
     (lambda o, work, days, mfu, most: _cheapest(o, work, days, mfu, math.inf, by=lambda hours, price, *_: price),
      "That is the lowest price of an hour: how many hours does it take, and does it meet the deadline?"),
     (lambda *a: _cheapest(*a, by=lambda hours, price, peak, need, days: ceil(hours / need / 24) * need * price),
@@ -226,7 +222,7 @@ function("cheapest_machine",
     (lambda o, *a: _cheapest(_CHEAP, *a), _SLOW),
     (lambda *a: _cheapest(*a, none="H100"), _NONE),
     (lambda *a: _cheapest(*a, none=None), _NONE),
-    *[(lambda *a, none=none: _cheapest(*a, none=none), _NONE) for none in ("", False, 0, "T4", "L40S")],
+    *[(lambda *a, none=none: _cheapest(*a, none=none), _NONE) for none in ("", "T4", "L40S")],
     (lambda o, w, d, m, n: _cheapest(o, w, d, m, n - 1), _EXACTLY),
     (lambda o, w, d, m, n: _cheapest(o, w, d, m, math.nextafter(n, 0), need=float), _EXACTLY),
     (lambda o, w, d, m, n: "L40S" if _cheapest({"L40S": o["L40S"]}, w, d, m, n) == "L40S" else "none",
@@ -236,7 +232,7 @@ function("cheapest_machine",
            (_DEAR, 1e25, 10, 0.5, 64), (_DEAR, 1e18, 30, 0.4, 8), (_DEAR, 1e28, 1, 0.5, 1),
            (_prices(0.8, 0.7, 3.0), 2e22, 60, 0.4, 1024),
            (_DEAR, 1024.5 * 86400 * 366.5e12 * 0.5, 1, 0.5, 1024), (_DEAR, 64 * 86400 * 366.5e12 * 0.5, 1, 0.5, 64),
-           (_DEAR, 1e15, 30, 0.4, 8), (_DEAR, 0.9 * 64 * 86400 * 989.5e12, 1, 0.4, 64)],
+           (_DEAR, 1e16, 30, 0.4, 8), (_DEAR, 0.9 * 64 * 86400 * 989.5e12, 1, 0.4, 64)],
     draw=_draw_run, words=(*_PEAKS, "none"),
     same={"if hours / (24 * days) <= most:": "`most` is a whole number",
           "hours = work // (peak * mfu) / 3600": "half a second is nothing"})
