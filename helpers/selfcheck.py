@@ -38,6 +38,7 @@ from helpers.exercises import (
 
 SECONDS = 10  # what a check may take
 _MARKS = {"correct": ("✓", "#009E73"), "not attempted": ("○", "#767676"), "not yet": ("✗", "#D55E00")}
+_NOTHING = "the function returns nothing. Does it end in a return?"
 _TODO = "not attempted yet. Replace the ... above and run the cell again."
 
 
@@ -97,6 +98,8 @@ def _judge(exercise: Exercise, answers: tuple[Any, ...]) -> tuple[str, str]:
             once = functions and callable(answers[0]) and call(exercise, answers[0], functions[0].inputs[0])
             if isinstance(once, Failed):
                 return "not yet", f"{once.sentence}. Mend that line first: no part can be judged before."
+            if once is None and callable(answers[0]) and functions:
+                return "not attempted", _NOTHING
             answers = tuple(item(answers[0], place) for place in range(len(exercise.parts)))
     if exercise.parts and len(answers) == len(exercise.parts):
         return _judge_parts(exercise, answers)
@@ -115,7 +118,7 @@ def _judge(exercise: Exercise, answers: tuple[Any, ...]) -> tuple[str, str]:
     else:
         outcomes = [answers if len(answers) > 1 else answers[0]]
     if exercise.cases and all(outcome is None for outcome in outcomes):
-        return "not attempted", "not attempted yet: the function returns nothing. Does it end in a return?"
+        return "not attempted", _NOTHING
     if all(map(_untouched, outcomes)):
         return "not attempted", _TODO
     failed = []
@@ -221,7 +224,8 @@ def compare(
 def _compared(guess: Any, value: Any, unit: str, wrong: Mapping[Any, str], because: str) -> Iterator[str]:
     value = plain(value)
     if isinstance(guess, str) and isinstance(value, list | tuple) and guess.count(",") == len(value) - 1:
-        guess = [word.strip(" ()[]'\"") for word in guess.split(",")]  # "view, copy"
+        words = [word.strip(" ()[]'\"") for word in guess.split(",")]  # "view, copy" or "2, 3"
+        guess = [word if (number := amount(word, "")) is None else number for word in words]
     asked, right = _measure(guess, unit), _measure(value, unit)
     if asked is None or right is None or not math.isfinite(asked) or not math.isfinite(right):
         needed = f" (a number of {unit} is needed)" if unit and asked is None else ""
@@ -232,8 +236,9 @@ def _compared(guess: Any, value: Any, unit: str, wrong: Mapping[Any, str], becau
         yield f"You predicted {_quantity(asked, unit)}; it is {_quantity(right, unit)}: {_apart(asked, right, unit)}."
     for prediction, sentence in () if same else wrong.items():
         theirs = _measure(prediction, unit)
-        near = None not in (asked, theirs) and math.isclose(asked, theirs, rel_tol=0.05)
-        if near or str(asked) == str(theirs) == "nan" or (None in (asked, theirs) and _same(guess, prediction)):
+        numbers = None not in (asked, theirs)
+        near = numbers and math.isclose(asked, theirs, rel_tol=0 if not unit and _counted(asked, theirs) else 0.05)
+        if near or str(asked) == str(theirs) == "nan" or (not numbers and _same(guess, prediction)):
             yield sentence
             break
     else:
@@ -256,7 +261,8 @@ def _measure(thing: Any, unit: str) -> float | None:
 
 
 def _same(found: Any, right: Any) -> bool:
-    return difference(found, plain(right), Exercise("compare", plain)) is None
+    words = [word for word in (right if isinstance(right, list | tuple) else [right]) if isinstance(word, str)]
+    return difference(found, plain(right), Exercise("compare", plain, words=words)) is None
 
 
 def _apart(asked: float, right: float, unit: str) -> str:

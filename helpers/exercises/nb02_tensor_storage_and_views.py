@@ -37,6 +37,8 @@ value("permuted_stride", (60, 5, 20, 1), [
     ((60, 5, 20, 0), "The last index has a stride, too: its next element is one cell further."),
     ((5, 60, 20, 1), "The first and the last dimension stay: permute(0, 2, 1, 3) exchanges the middle ones."),
     ((20, 60, 5, 1), "The first and the last dimension stay: permute(0, 2, 1, 3) exchanges the middle ones."),
+    ((60, 20, 1, 5), "The first and the last dimension stay: permute(0, 2, 1, 3) exchanges the middle ones."),
+    ((60, 5, 12, 1), "A stride multiplies the sizes to its right: for the last but two these are 4 and 5."),
 ])
 
 
@@ -210,6 +212,7 @@ value("really_touched", 500 * 64 * 4, [
     (500 * 64 * 4 / 10, "You divided by ten: each of the repetitions needs all the bytes of a[::2]."),
     (499 * 64 * 4, "Count the rows 0, 2, 4, … of 1000 again."),
     (0, "A view takes no new memory, but its elements lie in bytes of a: in how many?"),
+    (500 * 4, "That is one element of each row: a row has 64."),
     (500 * 64, "That is a number of elements: each has 4 bytes."),
     (999 * 64 * 4, "That is the stretch from the first byte to the last; the rows between are not touched."),
     (10 * 500 * 64, "That is b.numel(): most of its elements share their bytes, and each has 4."),

@@ -115,7 +115,7 @@ def _draw_keys(r: random.Random) -> tuple[torch.Tensor, int]:
 function("to_halves",
     lambda w, kv: _rows(w, kv, len(w) // kv // 2, 2, order=(0, 2, 1)), [
     (lambda w, kv: _rows(w, kv, 2, len(w) // kv // 2, order=(0, 2, 1)),
-     "That is the way of section 5, from halves to neighbours: here *two* is the faster digit of the input."),
+     "That is the way of section 5, from halves to neighbours; or *pair* got the size 2, which is that of *two*."),
     (lambda w, kv: _rows(w, len(w) // 2, 2, order=(1, 0)),
      "You took all heads for one: each head has halves of its own, so kv is the slowest digit on both sides."),
     (lambda w, kv: w.clone(), "Nothing moved: with the same brackets on both sides a pattern does nothing."),
@@ -218,6 +218,8 @@ function("average_heads",
     lambda w, heads, kv: _averaged(w, (kv, heads // kv, len(w) // heads), 1), [
     (lambda w, heads, kv: _averaged(w, (heads // kv, kv, len(w) // heads), 0),
      "You averaged heads that lie apart, (group kv): neighbours form a group, so kv is the slow digit."),
+    (lambda w, heads, kv: w.unflatten(0, (heads, -1)).mean(0),
+     "You averaged all heads into one: kv heads remain, each the average of heads // kv neighbours."),
     (lambda w, heads, kv: heads // kv * _averaged(w, (kv, heads // kv, len(w) // heads), 1),
      "You added the heads of a group: the average is asked for."),
     (lambda w, heads, kv: w.unflatten(0, (kv, heads // kv, len(w) // heads)).mean(1),

@@ -81,7 +81,8 @@ def plain(found: Any) -> Any:
 
 def _word(found: Any, words: Any = ()) -> str:
     """A word without what does not matter in it; and where its beginning says which of the words it is, that one."""
-    text = re.sub(r"[^a-z0-9]", "", str(found).casefold().rpartition("torch.")[2])
+    text = str.__str__(found) if isinstance(found, str) else str(found)  # an Enum of words says something else
+    text = re.sub(r"[^a-z0-9]", "", text.casefold().rpartition("torch.")[2])
     text = _NICKNAMES.get(text, text)
     known = [_word(word) for word in words]
     alike = [word for word in known if word.startswith(text[:3]) and (text.startswith(word) or word.startswith(text))]
@@ -157,16 +158,15 @@ def _rough(found: Real, right: Real) -> str:
     if (found < 0) != (right < 0):
         return "has the wrong sign"
     apart = math.log10(abs(found)) - math.log10(abs(right))
-    sizes = {math.log10(2): "by less than a factor of two", 1: "by less than ten times", 3: "by more than ten times"}
-    far = next((words for most, words in sizes.items() if abs(apart) < most), "by more than a thousand times")
-    return f"is too {'large' if apart > 0 else 'small'}, {far}"
+    sizes = {math.log10(2): "at most a factor of two", 1: "at most a factor of ten", 3: "more than a factor of ten"}
+    far = next((words for most, words in sizes.items() if abs(apart) < most + 1e-9), "more than a factor of a thousand")
+    return f"is too {'large' if apart > 0 else 'small'}, by {far}"
 
 
 def _tensor_difference(found: Any, right: torch.Tensor, tolerance: float | None) -> str | None:
     if isinstance(found, list | tuple) or type(found).__module__ == "numpy":  # a spelling that knows fewer dtypes
         with suppress(TypeError, ValueError):
-            rows = plain(found)
-            found = torch.stack([*rows]) if rows and isinstance(rows[0], torch.Tensor) else torch.tensor(rows)
+            found = torch.tensor(plain(found))
             found = found.to(right.dtype) if found.is_floating_point() == right.is_floating_point() else found
     if not isinstance(found, torch.Tensor):
         return f"expected a tensor, got {short(found)}"
