@@ -245,7 +245,7 @@ def _compared(guess: Any, value: Any, unit: str, wrong: Mapping[Any, str], becau
         ratio = right / asked if asked and right else 0
         thousands = round(math.log(ratio, 1000)) if 0 < ratio < math.inf else 0
         near = 1 <= abs(thousands) <= 5 and 0.5 < right / asked / 1000.0**thousands < 2
-        if near and unit and "/" not in unit:
+        if near and unit not in ("", "%") and "/" not in unit:
             meant = _quantity(asked * 1000.0**thousands, unit)
             yield f'If you mean {meant}, write "{meant}".'
     yield because

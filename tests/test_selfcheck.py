@@ -45,7 +45,7 @@ def test_each_named_mistake_is_named(monkeypatch):
         for formula, sentence in SINGLE[name].wrong:
             verdict = check("probe", formula if SINGLE[name].cases else formula())
             assert (verdict.status, verdict.message[-len(sentence) :]) == ("not yet", sentence), name
-            assert sentence[-1] in ".?" and re.match(r"[A-Z0-9]|b?float", sentence)
+            assert sentence[-1] in ".?", sentence
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
