@@ -13,25 +13,12 @@ from matplotlib.patches import FancyBboxPatch, Polygon, Rectangle
 
 from helpers import specs, units
 from helpers.budget import Box, block_costs
-from helpers.draw.drawing import (
-    BLACK,
-    BLUE,
-    GREY,
-    INKS,
-    TINTS,
-    VERMILLION,
-    Made,
-    Place,
-    arrow,
-    canvas,
-    cell,
-    drawn,
-    figure,
-    note,
-    rows,
-)  # fmt: skip
 from helpers.model import Config
 from helpers.roofline import Roofline
+
+from helpers.draw.drawing import (  # isort: skip
+    BLACK, BLUE, GREY, INKS, TINTS, VERMILLION, Made, Place, arrow, canvas, cell, drawn, figure, note, rows,
+)  # fmt: skip
 
 _TOP, _ROW, _MIDDLE = 128, 31, 86  # in pixels as shown: the first row, the height of a row, the centre of the boxes
 _COLUMNS = {  # the lesson that fills it, its left or right edge, its head
@@ -45,6 +32,7 @@ _COLUMNS = {  # the lesson that fills it, its left or right edge, its head
     "kept": (7, 698, "right", "kept for\nbackward"),
 }
 _CHIPS = {2: 164, 3: 212, 4: 306, 5: 448, 6: 566, 7: 668}  # where the number of a lesson stands
+_RIGHT = {2: 186, 3: 240, 4: 378}  # the edge of a card that ends there
 _PLAIN = {"label": "_", "marker": ""}
 _TIP = {"arrowstyle": "-|>,head_length=0.25,head_width=0.14", "linewidth": 1.0}
 _BOUNDS = {"compute": (VERMILLION, TINTS[1]), "memory": (BLUE, TINTS[0]), "": (GREY, "white")}
@@ -68,8 +56,15 @@ def block(
     whole = groupby(block_costs(config, batch, tokens, fused=fused), key=lambda box: box.kernel)
     longest = max(_sums(list(kernel), roof)["seconds"] for _, kernel in whole)  # decoding keeps the bars' scale
     fig, ax = _sheet(_TOP + _ROW * (len(boxes) + 1) + 8, f"A block of {config.name}{', decoding' if decode else ''}")
-    _write(ax, 12, 46, _letters(config, batch, tokens, decode, upto), color=INKS[GREY], fontsize=8, label="")
-    _heads(ax, upto, len(boxes))
+    right = _RIGHT.get(0 if only else upto, 698)  # where half of the card would stay empty, the letters have room
+    letters = _letters(config, batch, tokens, decode, upto)
+    if right < 698:
+        for place, letter in enumerate(letters):
+            _write(ax, right + 70, _y(place), letter, fontsize=10, label="")
+    else:
+        lines = "\n".join(map(" · ".join, ([*letters[:3], letters[-1]], letters[3:-1])))
+        _write(ax, 12, 46, lines, color=INKS[GREY], fontsize=8, label="")
+    _heads(ax, upto, len(boxes), right)
     words, row = [], 0
     for kernel, own in zip(kernels, sums, strict=True):
         told = upto if only in ("", *(box.name for box in kernel)) else 0
@@ -93,7 +88,7 @@ def block(
         row += 1
     seconds, waiting = (sum(each["seconds"] for each in sums if each["bound"] in kinds)
                         for kinds in (("memory", "compute"), ("memory",)))  # fmt: skip
-    ax.plot([30, 698], [_y(row - 0.5)] * 2, color=BLACK, linewidth=0.8, **_PLAIN)
+    ax.plot([30, right], [_y(row - 0.5)] * 2, color=BLACK, linewidth=0.8, **_PLAIN)
     _write(ax, _MIDDLE, _y(row), "the block", "center", weight="bold")
     total = _sums(boxes, roof) | {"parameters": _short(sum(box.parameters for box in boxes))}
     total |= {"FLOPs": _short(sum(box.flops for box in boxes)), "time": units.duration(seconds)}
@@ -118,13 +113,13 @@ def _short(count: float) -> str:
     return units.si(count, "").strip() if count else ""
 
 
-def _letters(config: Config, batch: int, tokens: int, decode: bool, upto: int) -> str:
-    """What each letter stands for, in two lines."""
-    key_heads = f" · kv {config.key_heads} key heads" if config.key_heads != config.heads else ""
-    sizes = f"b {batch} text{'s' * (batch > 1)} · t {1 if decode else tokens} token{'s' * (not decode)}"
-    sizes += f" · s {tokens} tokens to look at · bfloat16{', NVIDIA H100 SXM5' if upto >= 6 else ''}"
-    heads = f"h {config.heads} heads{key_heads} · c {config.channels} channels a head"
-    return f"{sizes}\nd {config.width} wide · {heads} · f {config.hidden} wide inside the MLP"
+def _letters(config: Config, batch: int, tokens: int, decode: bool, upto: int) -> list[str]:
+    """What each letter stands for, and the format."""
+    sizes = [f"b {batch} text{'s' * (batch > 1)}", f"t {1 if decode else tokens} token{'s' * (not decode)}"]
+    sizes += [f"s {tokens} tokens to look at", f"d {config.width} wide", f"h {config.heads} heads"]
+    sizes += [f"kv {config.key_heads} key heads"] if config.key_heads != config.heads else []
+    sizes += [f"c {config.channels} channels a head", f"f {config.hidden} wide inside the MLP"]
+    return [*sizes, f"bfloat16{', NVIDIA H100 SXM5' if upto >= 6 else ''}"]
 
 
 def _sheet(height: float, title: str) -> tuple[Figure, Axes]:
@@ -153,15 +148,19 @@ def _y(row: float) -> float:
     return _TOP + _ROW * (row + 0.5)
 
 
-def _heads(ax: Axes, upto: int, rows: int) -> None:
+def _heads(ax: Axes, upto: int, rows: int, right: float) -> None:
     """The heads of the columns, each under the number of its lesson; what is still to come is grey."""
     for row in range(1, rows):
-        ax.plot([148, 698], [_y(row - 0.5)] * 2, color="#E0E0E0", linewidth=0.8, **_PLAIN)
+        ax.plot([148, right], [_y(row - 0.5)] * 2, color="#E0E0E0", linewidth=0.8, **_PLAIN)
     for lesson, x in _CHIPS.items():
+        if x > right:
+            break
         ink, paper = ("white", INKS[GREY]) if lesson <= upto else (INKS[GREY], "white")
         chip = {"boxstyle": "round,pad=0.25", "facecolor": paper, "edgecolor": INKS[GREY], "linewidth": 0.8}
         _write(ax, x, _TOP - 50, f"{lesson:02}", "center", fontsize=7.5, color=ink, bbox=chip)
     for lesson, x, align, head in _COLUMNS.values():
+        if x > right:
+            break
         look = {"weight": "bold"} if lesson <= upto else {"color": INKS[GREY]}
         _write(ax, x, _TOP - 8, head, align, va="bottom", fontsize=8, **look)
 
