@@ -17,9 +17,10 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     """
     if "PYTEST_XDIST_WORKER" in os.environ:  # this is one of the processes
         return
-    decided = config.getoption("numprocesses", 0) is not None or config.getoption("usepdb")
-    if config.args_source is config.ArgsSource.TESTPATHS and not decided:
+    whole = config.args_source is config.ArgsSource.TESTPATHS and not config.getoption("usepdb")
+    if whole and config.getoption("numprocesses", 0) is None:
         config.option.numprocesses = WORKERS
+    if config.getoption("numprocesses", 0):
         config.option.dist = "loadscope"
         config.option.loadscopereorder = False
 

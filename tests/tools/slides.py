@@ -15,9 +15,12 @@ _OVER = """(slide, open) => {
   slide.querySelectorAll('details').forEach(details => { if (!details.closest('aside')) details.open = open; });
   const range = document.createRange();
   range.selectNodeContents(slide);
+  const seen = [...slide.querySelectorAll('.outputs')].filter(outputs => outputs.getClientRects().length);
+  const low = Math.max(0, ...seen.map(outputs => outputs.getBoundingClientRect().bottom));
   const held = range.getBoundingClientRect(), box = slide.getBoundingClientRect();
   const {paddingBottom, paddingRight} = getComputedStyle(slide);
-  return [held.bottom - box.bottom + parseFloat(paddingBottom), held.right - box.right + parseFloat(paddingRight)];
+  const right = held.right - box.right + parseFloat(paddingRight);
+  return [Math.max(held.bottom, low) - box.bottom + parseFloat(paddingBottom), right];
 }"""
 _SHOW = "slide => { const {h, v} = Reveal.getIndices(slide); Reveal.slide(h, v, 99); return [h + 1, v + 1]; }"
 
