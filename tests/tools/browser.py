@@ -138,6 +138,8 @@ class Desk:
             const panel = jupyterapp.shell.currentWidget;
             await Promise.all([panel.context.ready, panel.revealed, panel.sessionContext.ready]);
             await panel.sessionContext.session.kernel.info;
+            // The widgets' own first question has its answer then, too: a kernel that is busy before loses a view.
+            await panel.sessionContext.session.kernel.requestCommInfo({target_name: "jupyter.widget"});
         }""")
 
     def close(self) -> None:
