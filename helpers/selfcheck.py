@@ -229,7 +229,7 @@ def _compared(guess: Any, value: Any, unit: str, wrong: Mapping[Any, str], becau
     asked, right = _measure(guess, unit), _measure(value, unit)
     if asked is None or right is None or not math.isfinite(asked) or not math.isfinite(right):
         needed = f" (a number of {unit} is needed)" if unit and asked is None else ""
-        same = _same(guess, value) or str(asked) == str(right) == "nan"
+        same = _same(guess, value) or _both_nan(asked, right)
         yield f"You predicted {short(guess)}{needed}; it is {short(value)}: {'' if same else 'not '}as predicted."
     else:
         same = _good(asked, right)
@@ -238,7 +238,7 @@ def _compared(guess: Any, value: Any, unit: str, wrong: Mapping[Any, str], becau
         theirs = _measure(prediction, unit)
         numbers = None not in (asked, theirs)
         near = numbers and math.isclose(asked, theirs, rel_tol=0 if not unit and _counted(asked, theirs) else 0.05)
-        if near or str(asked) == str(theirs) == "nan" or (not numbers and _same(guess, prediction)):
+        if near or _both_nan(asked, theirs) or (not numbers and _same(guess, prediction)):
             yield sentence
             break
     else:
@@ -263,6 +263,10 @@ def _measure(thing: Any, unit: str) -> float | None:
 def _same(found: Any, right: Any) -> bool:
     words = [word for word in (right if isinstance(right, list | tuple) else [right]) if isinstance(word, str)]
     return difference(found, plain(right), Exercise("compare", plain, words=words)) is None
+
+
+def _both_nan(one: float | None, other: float | None) -> bool:
+    return None not in (one, other) and math.isnan(one) and math.isnan(other)
 
 
 def _apart(asked: float, right: float, unit: str) -> str:

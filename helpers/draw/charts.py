@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullLocator, StrMethodFormatter
 
 from helpers import units
@@ -54,9 +55,7 @@ def lines(
             ax.xaxis.set_minor_locator(NullLocator())
     low, high = ax.get_ylim()
     if "y" in log and 0.01 <= low < high < min(1e5, 1000 * low):  # powers of ten alone would be too few to read from
-        ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        ax.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-        ax.yaxis.set_minor_locator(NullLocator())
+        _by_1_2_5(ax.yaxis)
     if marks:
         label_points(ax, marks, label="_mark", weight="bold")
     ends = {name: [number(values[0]), number(values[-1])] for name, (_, values) in series.items()}
@@ -108,6 +107,13 @@ def bars(sizes: Mapping[str, float | Sizes], title: str, xlabel: str, limit: tup
     return fig, f"{', '.join(f'{row} {number(total)}' for row, total in totals.items())} ({xlabel})."
 
 
+def _by_1_2_5(axis: Axis) -> None:
+    """Ticks at 1, 2, 5, 10 and so on, for a logarithmic axis with few powers of ten."""
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axis.set_minor_locator(NullLocator())
+
+
 def _rows(ax: Axes, names: Sequence[str], limits: Sizes) -> None:
     """Name the rows, and draw the limits as vertical lines, named above the first row."""
     rows(ax, names, head=0.5 if limits else 0)
@@ -142,9 +148,7 @@ def dots(values: Mapping[str, float | Place], title: str, xlabel: str, roles: Se
     margin = max(max(spots) / min(spots), 10) ** (0.2 if roles else 0.06)
     ax.set(xscale="log", xlim=(min(spots) / margin, max(spots) * margin))
     if max(spots) < 100 * min(spots):  # few powers of ten, if any
-        ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        ax.xaxis.set_major_formatter("{x:g}")
-        ax.xaxis.set_minor_locator(NullLocator())
+        _by_1_2_5(ax.xaxis)
     for role, column in zip(roles or ["_value"], zip(*table.values(), strict=True), strict=True):
         colour, marker, face = _ROLES[role]
         look = {"markerfacecolor": face, "markersize": 7.5, "markeredgewidth": 1.6, "zorder": 4, "label": role}
@@ -169,10 +173,6 @@ def dots(values: Mapping[str, float | Place], title: str, xlabel: str, roles: Se
         ax.xaxis.set_major_formatter(EngFormatter("s"))
         ax.xaxis.set_minor_locator(NullLocator())
         legend(ax)
-    elif max(spots) < 30 * min(spots):  # no whole power of ten may lie among them
-        ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        ax.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-        ax.xaxis.set_minor_locator(NullLocator())
     _rows(ax, table, limits or {})
     ax.grid(axis="y", visible=not roles)
     meaning = f"{roles[1].capitalize()} / {roles[0]}: " if roles else ""

@@ -15,7 +15,7 @@ _TIMES = {2: "twice the right one", 0.5: "half of the right one", -1: "right but
 def pattern(found: Sequence[Any], right: Sequence[Any]) -> str | None:
     """One sentence about outcomes beside the right ones; None where they have nothing simple in common.
 
-    A number is compared with a number, a tensor with a tensor of the same shape, tuples and lists entry by entry.
+    Tensors, tuples and lists are compared entry by entry, in their order.
     """
     if len(found) > 2 and all(type(one) is bool for one in right):
         if all(type(one) is bool and one is not true for one, true in zip(found, right, strict=True)):
