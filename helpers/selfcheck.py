@@ -6,7 +6,7 @@ Neither raises, whatever it is given: a half-written answer must not stop Run Al
 import difflib
 import html
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from functools import cache, partial
@@ -18,8 +18,10 @@ import torch
 from helpers import units
 from helpers.exercises import (
     EXERCISES,
+    GUESSES,
     Exercise,
     Failed,
+    Guess,
     amount,
     call,
     described,
@@ -197,7 +199,7 @@ class Comparison:
 
 
 def compare(
-    guess: Any, value: Any, unit: str = "", wrong: Mapping[Any, str] | None = None, because: str = ""
+    guess: Any, value: Any, unit: str = "", wrong: Mapping[Any, str] | None = None, because: str = "", about: str = ""
 ) -> Comparison:
     """Put a prediction beside the value, and say how far apart they are.
 
@@ -210,31 +212,39 @@ def compare(
 
     Without a guess the value and `because` stay hidden, so that looking costs a guess. `unit` is the unit of the value
     and of a guess that is a number; it may have a prefix, as "GB" or "KiB". A text may bring its own, as "40 MB".
-    `wrong` maps likely wrong predictions to what they forget. Never raises.
+    `wrong` maps likely wrong predictions to what they forget. `about` names the guess whose sentences, from the list
+    `GUESSES`, are said after one was made: in the cell they would give it away. Never raises.
     """
     if _untouched(guess):
         unit = f" in {unit}" if unit else ""
         return Comparison(f"Predict first: replace the ... by your guess{unit} and run the cell again.")
     try:
-        return Comparison(" ".join(filter(None, _compared(guess, value, unit, wrong or {}, because))))
+        if isinstance(guess, str) and _measure(guess, unit) is None and _measure(value, unit) is not None:
+            of = f" of {unit}" if unit else ""
+            return Comparison(f"{short(guess)} cannot be read as a number{of}: write one, such as 2.5e9.")
+        known = GUESSES[about] if about else Guess()
+        pairs = [*known.wrong, *(wrong or {}).items()]
+        return Comparison(" ".join(filter(None, [*_compared(guess, value, unit, pairs), known.because, because])))
+    except KeyError:
+        return Comparison(f"There is no guess named {about!r}. Is the name misspelt?")
     except Exception as error:
         return Comparison(f"You predicted {short(guess)}, which cannot be compared ({described(error)}).")
 
 
-def _compared(guess: Any, value: Any, unit: str, wrong: Mapping[Any, str], because: str) -> Iterator[str]:
+def _compared(guess: Any, value: Any, unit: str, wrong: Sequence[tuple[Any, str]]) -> Iterator[str]:
     value = plain(value)
     if isinstance(guess, str) and isinstance(value, list | tuple) and guess.count(",") == len(value) - 1:
         words = [word.strip(" ()[]'\"") for word in guess.split(",")]  # "view, copy" or "2, 3"
         guess = [word if (number := amount(word, "")) is None else number for word in words]
     asked, right = _measure(guess, unit), _measure(value, unit)
     if asked is None or right is None or not math.isfinite(asked) or not math.isfinite(right):
-        needed = f" (a number of {unit} is needed)" if unit and asked is None else ""
         same = _same(guess, value) or _both_nan(asked, right)
-        yield f"You predicted {short(guess)}{needed}; it is {short(value)}: {'' if same else 'not '}as predicted."
+        yield f"You predicted {short(guess)}; it is {short(value)}: {'' if same else 'not '}as predicted."
     else:
         same = _good(asked, right)
         yield f"You predicted {_quantity(asked, unit)}; it is {_quantity(right, unit)}: {_apart(asked, right, unit)}."
-    for prediction, sentence in () if same else wrong.items():
+    for prediction, sentence in () if same else wrong:
+        prediction = prediction(value) if callable(prediction) else prediction
         theirs = _measure(prediction, unit)
         numbers = None not in (asked, theirs)
         near = numbers and math.isclose(asked, theirs, rel_tol=0 if not unit and _counted(asked, theirs) else 0.05)
@@ -244,11 +254,13 @@ def _compared(guess: Any, value: Any, unit: str, wrong: Mapping[Any, str], becau
     else:
         ratio = right / asked if asked and right else 0
         thousands = round(math.log(ratio, 1000)) if 0 < ratio < math.inf else 0
-        near = 1 <= abs(thousands) <= 5 and 0.5 < right / asked / 1000.0**thousands < 2
+        typed = (
+            ratio and not isinstance(guess, str) and 0.1 <= abs(asked) < 1e4
+        )  # who writes 1e-9 has thought of the unit
+        near = typed and 1 <= abs(thousands) <= 5 and 0.5 < right / asked / 1000.0**thousands < 2
         if near and unit not in ("", "%") and "/" not in unit:
             meant = _quantity(asked * 1000.0**thousands, unit)
             yield f'If you mean {meant}, write "{meant}".'
-    yield because
 
 
 def _measure(thing: Any, unit: str) -> float | None:
@@ -279,7 +291,7 @@ def _apart(asked: float, right: float, unit: str) -> str:
         return f"{abs(asked - right):.0f} too {side}"
     factor = max(asked / right, right / asked)
     if factor >= 2:
-        return f"too {side} by a factor of {factor:{',.0f' if factor >= 1000 else '.3g'}}"
+        return f"too {side} by a factor of {factor:{',.0f' if 1000 <= factor < 1e6 else '.3g'}}"
     percent = abs(asked / right - 1) * 100
     return "as good as right" if _good(asked, right) else f"{percent:{'.0f' if percent >= 10 else '.2g'}} % too {side}"
 

@@ -12,7 +12,7 @@ from nbclient.exceptions import CellExecutionError
 
 from helpers.exercises import EXERCISES
 from tests.tools import refresh
-from tests.tools.course import HURRY, NOTEBOOKS, exercises, kernel, keys, pace, read, sections, tags
+from tests.tools.course import NOTEBOOKS, WORDS, exercises, guessed, kernel, keys, pace, read, sections, tags
 
 KNOWN_TAGS = {"nbval-ignore-output", "raises-exception", "exercise", "exercise-spec", "show-code"}
 # A time of day, an object's address, a file's path or a version would differ on the next machine.
@@ -67,7 +67,7 @@ def played(path):
     for task in tasks:
         notebook.cells[task.index].source = task.solution
     different = []
-    with kernel(notebook, path.parent, HURRY) as execute:
+    with kernel(notebook, path.parent, WORDS) as execute:
         for index in range(len(notebook.cells)):
             execute(index)
         said = {task.name: notebook.cells[task.index].outputs[-1].data["text/plain"] for task in tasks}
@@ -195,4 +195,7 @@ def test_each_exercise_is_asked_in_the_notebook_of_its_file():
     asked = {path.stem: sorted(task.name for task in exercises(read(path))) for path in NOTEBOOKS}
     judged = {path.stem: sorted(keys(path)) for path in NOTEBOOKS}
     assert asked == judged, "the stubs of a notebook and its file of exercises have the same names"
+    made = {path.stem: sorted(name for cell in read(path).cells for name in guessed(cell)) for path in NOTEBOOKS}
+    told = {path.stem: sorted(keys(path, guesses=True)) for path in NOTEBOOKS}
+    assert made == told, "the guesses of a notebook and those of its file have the same names"
     assert EXERCISES.keys() == {name for names in judged.values() for name in names}

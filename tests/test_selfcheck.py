@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from helpers import selfcheck
-from helpers.exercises import EXERCISES
+from helpers.exercises import EXERCISES, GUESSES, Guess, exercise
 from helpers.exercises.costs import allocated_bytes
 from helpers.exercises.exercise import Exercise, function, part, value
 from helpers.selfcheck import check, compare
@@ -315,7 +315,8 @@ def test_compare_says_how_far_apart():
         ((1, 13), (1, 12), "", "You predicted (1, 13); it is (1, 12): not as predicted."),
         ("View", "view", "", "You predicted 'View'; it is 'view': as predicted."),
         (torch.float32, "float32", "", "You predicted torch.float32; it is 'float32': as predicted."),
-        ("many", 2, "B", "You predicted 'many' (a number of B is needed); it is 2: not as predicted."),
+        ("many", 2, "B", "'many' cannot be read as a number of B: write one, such as 2.5e9."),
+        ((1, 2), 2, "B", "You predicted (1, 2); it is 2: not as predicted."),
         (True, 2, "", "You predicted True; it is 2: not as predicted."),
         (10**400, 2, "", "which cannot be compared (OverflowError"), (Hostile(), 2, "B", "an object of type Hostile"),
     ]:  # fmt: skip
@@ -328,6 +329,20 @@ def test_compare_hides_the_value_and_the_reason_until_there_is_a_guess():
         words = repr(compare(nothing, 12345, "B", {3: "No."}, because="It has 12345 numbers."))
         assert words == "Predict first: replace the ... by your guess in B and run the cell again."
     assert repr(compare(12345, 12345, because="So many.")).endswith("exactly right. So many.")
+
+
+def test_what_is_said_of_a_guess_is_kept_outside_the_cell(monkeypatch):
+    wrong = ((8, "You forgot the write."), (lambda right: right / 3, "One of three."), (math.nan, "It stays finite."))
+    monkeypatch.setitem(GUESSES, "it", Guess("It moves.", wrong))
+    for guess, words in [
+        (8, "4 too low. You forgot the write. It moves."), (4, "8 too low. One of three. It moves."),
+        (12, "exactly right. It moves. So."), (math.nan, "not as predicted. It stays finite. It moves."),
+    ]:  # fmt: skip
+        assert repr(compare(guess, 12, about="it", because="So." if guess == 12 else "")).endswith(words)
+    assert "It moves" not in repr(compare(..., 12, about="it")) + repr(compare("few", 12, about="it"))
+    assert repr(compare(3, 12, about="that")) == "There is no guess named 'that'. Is the name misspelt?"
+    with pytest.raises(ValueError, match="two guesses named 'it'"):
+        exercise.guess("it")
 
 
 def test_compare_takes_amounts_as_people_write_them():
@@ -360,7 +375,9 @@ def test_compare_names_likely_wrong_predictions_and_units_a_thousand_times_off()
     assert "You forgot" not in repr(compare(9, 12, wrong=wrong))
 
     assert repr(compare(140, 140e9, "B")).endswith('If you mean 140 GB, write "140 GB".')
-    assert "If you mean" not in repr(compare(140, 14e9, "B")) + repr(compare(0.3, 295, "FLOP/B"))
+    assert "If you mean" not in repr(compare(1e-9, 7e-7, "s")) + repr(compare(140, 14e9, "B")) + repr(
+        compare(0.3, 295, "FLOP/B")
+    )
 
 
 @pytest.mark.filterwarnings("ignore:The given NumPy array is not writable")

@@ -1,9 +1,10 @@
 """The exercises: for each its cases, an oracle, and the mistakes that learners really make.
 
 A file per notebook puts its exercises on the list `EXERCISES`, as a table: each wrong formula, and after it the
-sentence that names the mistake. An oracle is plain Python or torch and imports nothing from the course, so that a
-mistake in a helper cannot hide in it. Statements, stubs, hints and solutions are in the notebooks. `running`,
-`outcomes`, `patterns` and `costs` are what `selfcheck` needs to run an answer, to compare, explain and score it.
+sentence that names the mistake; and on the list `GUESSES` what is said of its guesses. An oracle is plain Python or
+torch and imports nothing from the course, so that a mistake in a helper cannot hide in it. Statements, stubs, hints and
+solutions are in the notebooks. `running`, `outcomes`, `patterns` and `costs` are what `selfcheck` needs to run an
+answer, to compare, explain and score it.
 """
 
 from helpers.exercises import (
@@ -17,7 +18,7 @@ from helpers.exercises import (
     nb07_transformer_budget,
 )
 from helpers.exercises.costs import known_costs, waste
-from helpers.exercises.exercise import EXERCISES, Exercise
+from helpers.exercises.exercise import EXERCISES, GUESSES, Exercise, Guess
 from helpers.exercises.outcomes import Failed, amount, described, difference, plain, scale, short, written
 from helpers.exercises.patterns import pattern
 from helpers.exercises.running import call, in_time, item, same_randomness

@@ -1,4 +1,4 @@
-"""What an exercise is made of, and the list of all."""
+"""What an exercise and a guess are made of, and the lists of all."""
 
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -65,6 +65,28 @@ def _add(exercise: Exercise) -> None:
     if exercise.name in EXERCISES:
         raise ValueError(f"there are two exercises named {exercise.name!r}")
     EXERCISES[exercise.name] = exercise
+
+
+@dataclass(frozen=True, eq=False)
+class Guess:
+    """What `compare` says of a prediction: `because` of any, and of a wrong one the sentence that names its mistake."""
+
+    because: str = ""
+    wrong: Sequence[tuple[Any, str]] = ()
+
+
+GUESSES: dict[str, Guess] = {}
+
+
+def guess(name: str, because: str = "", *wrong: tuple[Any, str]) -> None:
+    """Put on the list what is said of a guess: why the value is what it is, and the wrong ones that are likely.
+
+    wrong: pairs of a prediction, in the unit asked for, or a function of the right value that gives one, and the
+    sentence that names the mistake.
+    """
+    if name in GUESSES:
+        raise ValueError(f"there are two guesses named {name!r}")
+    GUESSES[name] = Guess(because, wrong)
 
 
 def function(

@@ -28,6 +28,12 @@ def hurry():
 hurry()
 del hurry
 """
+# And where nobody looks at a picture: its words are all that is made.
+WORDS = f"""{HURRY}
+from helpers import draw
+draw.Drawing.png = lambda drawing: b""
+del draw
+"""
 
 
 def read(path: Path) -> NotebookNode:
@@ -51,7 +57,7 @@ def tags(cell: NotebookNode) -> list[str]:
 def kernel(notebook: NotebookNode, folder: Path, first: str = "") -> Iterator[Callable[[int], None]]:
     """A fresh kernel in that folder; call it with a cell's index to run it. An error in an untagged cell raises.
 
-    What is to run `first`, such as `HURRY`, leaves no trace.
+    What is to run `first`, as `HURRY`, leaves no trace.
     """
     client = NotebookClient(
         notebook,
@@ -132,6 +138,11 @@ def asked(stub: NotebookNode) -> str:
     return called[0]
 
 
+def guessed(cell: NotebookNode) -> list[str]:
+    """The names of the guesses that a cell compares."""
+    return re.findall(r"\bcompare\(.*\babout=\"(\w+)\"", cell.source) if cell.cell_type == "code" else []
+
+
 def exercises(notebook: NotebookNode) -> list[Task]:
     """The exercises in order. Raises ValueError for one that is not made of the cells that the course uses."""
     found = []
@@ -152,14 +163,16 @@ def exercises(notebook: NotebookNode) -> list[Task]:
     return found
 
 
-def keys(path: Path) -> dict[str, list[ast.stmt]]:
-    """For each exercise of a notebook the code that judges it: the call that names it, and the functions it uses."""
+def keys(path: Path, guesses: bool = False) -> dict[str, list[ast.stmt]]:
+    """For each exercise, or guess, of a notebook the code that judges it: its entry, and the functions that it uses."""
     file = ROOT / "helpers" / "exercises" / f"nb{path.stem}.py"
     body = ast.parse(file.read_text(encoding="utf-8")).body
     functions = {node.name: node for node in body if isinstance(node, ast.FunctionDef)}
     found = {}
     for node in body:
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            if guesses != (node.value.func.id == "guess"):
+                continue
             used = {name.id for name in ast.walk(node) if isinstance(name, ast.Name)}
             found[node.value.args[0].value] = [node, *(functions[name] for name in used & functions.keys())]
     return found

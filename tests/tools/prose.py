@@ -17,7 +17,7 @@ from nbformat import NotebookNode
 
 from helpers import specs
 from helpers.exercises import EXERCISES, Exercise
-from tests.tools.course import asked, chosen, keys, plain, read, sections, tags
+from tests.tools.course import asked, chosen, guessed, keys, plain, read, sections, tags
 
 # Numbers that no cell computes, each with the paper or datasheet that prints it.
 CITED = tomllib.loads(Path(__file__).with_name("cited.toml").read_text(encoding="utf-8"))
@@ -102,7 +102,7 @@ def values(code: ast.AST) -> set[float]:
 
 
 def shown(cells: Iterable[NotebookNode], path: Path) -> set[float]:
-    """The numbers of code cells, of what they show if that is compared, of solutions, and of what checks ask."""
+    """The numbers of code cells, of what they show if that is compared, of solutions, and of what judges answers."""
     found: set[float] = set()
     for cell in cells:
         if cell.cell_type == "markdown":
@@ -114,6 +114,8 @@ def shown(cells: Iterable[NotebookNode], path: Path) -> set[float]:
             for output in cell.outputs:
                 text = output.get("text", "") + output.get("data", {}).get("text/plain", "")
                 found |= {number.value for number in numbers(text)}
+        for name in guessed(cell):
+            found = found.union(*map(values, keys(path, guesses=True).get(name, ())))
         if "exercise" in tags(cell):
             found = found.union(*map(values, keys(path)[asked(cell)]), _answers(EXERCISES[asked(cell)]))
     return found
