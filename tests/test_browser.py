@@ -16,7 +16,6 @@ from helpers.export.cells import slide_type
 from helpers.model import MODELS
 from helpers.units import si
 from tests.tools import browser
-from tests.tools.contrast import contrast
 from tests.tools.course import NOTEBOOKS, read, tags
 
 MAKERS = (explore.float_bits, explore.strides, explore.roofline, explore.transformer_budget)
@@ -74,37 +73,6 @@ def test_run_all(desk, path):
     expect(page.locator(PICTURES)).to_have_count(len(stored) - views)
     assert all(alts(desk))
     assert page.locator(".jp-Dialog, .Toastify__toast").count() == 0
-
-
-# The colours of each text outside pictures: its own, and the first opaque one behind it.
-COLOURS = """outputs => {
-    const canvas = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
-    const colour = (element, kind) => {
-        canvas.clearRect(0, 0, 1, 1), canvas.fillStyle = getComputedStyle(element)[kind], canvas.fillRect(0, 0, 1, 1);
-        return [...canvas.getImageData(0, 0, 1, 1).data].map((value) => value / 255);
-    };
-    const behind = (element) => {
-        const found = colour(element, "backgroundColor");
-        return found[3] == 1 || !element.parentElement ? found.slice(0, 3) : behind(element.parentElement);
-    };
-    const hidden = "style, option, :disabled, noscript, script, svg", found = [];
-    for (const output of document.querySelectorAll(outputs)) {
-        const texts = document.createTreeWalker(output, NodeFilter.SHOW_TEXT);
-        while (texts.nextNode()) {
-            const text = texts.currentNode.textContent.trim(), element = texts.currentNode.parentElement;
-            if (!text || element.closest(hidden) || element.getBoundingClientRect().width <= 1) continue;
-            found.push([text, colour(element, "color").slice(0, 3), behind(element)]);
-        }
-    }
-    return found;
-}"""
-
-
-def faint(page, outputs):
-    """The texts there with a contrast that is too low."""
-    texts = page.evaluate(COLOURS, outputs)
-    assert len(texts) > 50
-    return [(text, round(ratio, 2)) for text, front, back in texts if (ratio := contrast(front, back)) < 4.5]
 
 
 @pytest.fixture(scope="module")
@@ -172,16 +140,12 @@ def test_plain_keys_stay_in_the_view(desk, live):
     assert cells.count() == count
 
 
-def test_stored_outputs_have_their_alt_texts_and_are_legible_in_both_themes(desk):
+def test_stored_outputs_have_their_alt_texts(desk):
     notebook = read(NOTEBOOKS[1])
     desk.open(NOTEBOOKS[1].name)
     outputs = sum(len(cell.outputs) for cell in notebook.cells if cell.cell_type == "code")
     expect(desk.page.locator(".jp-OutputArea-output")).to_have_count(outputs)
     assert alts(desk) == figures(notebook)[0]  # of a notebook that is not trusted
-    for theme in ("JupyterLab Dark", "JupyterLab Light"):
-        desk.do("apputils:change-theme", theme=theme)
-        desk.until("theme => document.body.dataset.jpThemeName == theme", theme)
-        assert faint(desk.page, ".jp-OutputArea-output") == []
 
 
 def test_a_check_names_the_mistake_and_hint_and_solution_unfold(desk):
@@ -226,11 +190,10 @@ def page(chromium, tmp_path):
     found.on("pageerror", lambda error: complaints.append(str(error)))
     found.on("request", lambda request: complaints.append(request.url) if "page.html" not in request.url else None)
 
-    def opened(*fragments, width=1280, scheme="light"):
+    def opened(*fragments, width=1280):
         head = '<!doctype html><html style="background: Canvas"><meta name="color-scheme" content="light dark">'
         (tmp_path / "page.html").write_text(head + "\n".join(fragments), encoding="utf-8")
         found.set_viewport_size({"width": width, "height": 720})
-        found.emulate_media(color_scheme=scheme)
         found.goto((tmp_path / "page.html").as_uri())
         return found
 
@@ -376,26 +339,6 @@ def test_a_typed_number_is_rounded_as_in_python(page, name):
         expect(code).to_have_text(f"0x{formats.encode(value, fmt):0{-(-fmt.bits // 4)}x}")
 
 
-def test_nonsense_is_answered_by_a_sentence_and_no_picture(page):
-    for kind, change, words in [
-        ("bits", {"format": "float17"}, "There is no format float17; there are float64"),
-        ("bits", {"bits": "012"}, "bfloat16 has 16 bits, each 0 or 1; this is 012."),
-        ("strides", {"shape": [4]}, "The shape has 1 numbers and the stride 2"),
-        ("strides", {"offset": -1}, "PyTorch has no negative sizes"),
-        ("strides", {"shape": [2, 99], "stride": [0, 0]}, "The picture holds 3 dimensions and 96 elements"),
-        ("strides", {"shape": None}, "This cannot be shown:"),
-        ("roofline", {"machine": "abacus"}, "There is no machine abacus"),
-        ("roofline", {"peak": "high"}, "The picture holds 10 GFLOP/s"),
-        ("roofline", {"batch": 0}, "A batch goes from 1 to 65536"),
-        ("budget", {"model": "GPT-9"}, "There is no model GPT-9; there are GPT-2 small"),
-        ("budget", {"precision": "float8_e4m3fn"}, "Nothing is trained in float8_e4m3fn here"),
-        ("budget", {"tokens": 0.5}, "tokens from 128 to 131072"),
-    ]:  # fmt: skip
-        view = page(fragment(kind, ORDER[kind]().state | change)).locator(VIEWS)
-        expect(view.get_by_role("alert")).to_contain_text(words)
-        expect(view.locator("svg")).to_have_count(0)
-
-
 # By mouse, finger and key: what is touched, how, and what the view then says.
 RIDGE, CELL, KNOB = 989.5e12 / 3.35e12, "svg[aria-label='the storage'] .cell", "slider stride of dimension 0 >> .knob"
 WALKS = {
@@ -515,11 +458,10 @@ def test_every_control_has_a_name_and_a_visible_focus(page):
             assert control.evaluate("control => getComputedStyle(control).outline").endswith("solid 3px")
 
 
-def test_views_on_a_page_are_legible_and_fit_on_the_screen(page):
+def test_views_fit_on_the_screen(page):
     views = [fragment(kind, make().state) for kind, make in ORDER.items()]
-    for width, height, scheme in [(390, 900, "light"), (800, 560, "dark"), (1280, 560, "light")]:
-        opened = page(*views, width=width, scheme=scheme)
-        assert faint(opened, VIEWS) == []
+    for width, height in [(390, 900), (800, 560), (1280, 560)]:
+        opened = page(*views, width=width)
         assert opened.evaluate("document.documentElement.scrollWidth") <= width
         assert max(view.bounding_box()["height"] for view in opened.locator(VIEWS).all()) <= height
 

@@ -6,7 +6,6 @@ import matplotlib
 import pytest
 import torch
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 from PIL import Image
 from torch.utils.flop_counter import FlopCounterMode
@@ -207,28 +206,6 @@ def test_spacing_draws_the_gap_of_the_format():
             assert gap == near.above - near.nearest
 
 
-def test_a_storage_has_a_cell_for_each_element_in_strip_grid_and_lane():
-    (ax,) = draw.storage(torch.arange(4).expand(3, 4), "t").figure.axes
-    assert sum(isinstance(patch, Rectangle) for patch in ax.patches) == 4 + 12 + 4  # twelve elements share four cells
-
-
-def test_a_storage_says_which_cells_are_touched_in_order():
-    words = draw.storage({"x": MATRIX, "y": MATRIX[1:].t()}, "title").words
-    assert words.endswith("x in order: 0 1 2 3 4 5 6 7 8 9 10 11; y in order: 4 8 5 9 6 10 7 11")
-
-
-def test_a_level_crosses_the_whole_plot_and_has_its_name():
-    drawing = draw.lines({"a": ([1, 10], [1, 2])}, "title", "x", "y", levels={"ridge": 3})
-    (ax,) = drawing.figure.axes
-    assert "ridge" in texts(drawing) and list(ax.lines[-1].get_ydata()) == [3, 3] and ax.get_ylim()[1] > 3
-
-
-def test_a_part_of_size_0_has_no_edge_and_the_legend_has_one():
-    (ax,) = draw.bars({"r": {"p": 2}, "s": {"p": 1, "q": 4}}, "title", "bytes").figure.axes
-    assert [patch.get_linewidth() > 0 for patch in ax.patches] == [True, True, False, True]
-    assert all(patch.get_linewidth() > 0 for patch in ax.figure.legends[0].get_patches())
-
-
 def test_a_prediction_is_open_and_a_measurement_filled():
     drawing = draw.dots({"a": (1e-3, 2e-3)}, "title", "time", ("bound", "measured"))
     faces = {line.get_label(): line.get_markerfacecolor() for line in drawing.figure.axes[0].lines}
@@ -256,11 +233,6 @@ def test_of_many_ops_those_that_miss_by_more_than_two_are_named_and_no_label_lie
     for name, box in boxes.items():
         for other in set(boxes) - {name}:
             assert not box.padded(-2).overlaps(boxes[other].padded(-2)), (name, other)
-
-
-def test_disturbed_points_stand_aside():
-    drawn = lines_of(draw.bandwidth_sweep(SWEEP, {}, disturbed=[2**20]))
-    assert [2**20, 1e9] not in drawn["measured"] and drawn["disturbed"] == [[2**20, 1e9]]
 
 
 @pytest.mark.parametrize(("call", "words"), [

@@ -54,11 +54,6 @@ def test_strides_are_those_of_a_tensor():
     assert view.tensor.tolist() == [[1, 3, 5], [7, 9, 11]]
 
 
-@pytest.mark.parametrize(("shape", "stride"), [((), ()), ((0,), (1,)), ((2, 0), (30, 1))])
-def test_a_tensor_without_dimensions_or_elements(shape, stride):
-    assert explore.strides(shape=shape, stride=stride, offset=5).tensor.shape == shape
-
-
 @pytest.mark.parametrize(("op", "function", "sizes"), [
     ("ReLU", torch.relu, [(8, 128)]),
     ("GELU, fused", functools.partial(torch.nn.functional.gelu, approximate="tanh"), [(8, 128)]),
@@ -114,18 +109,6 @@ def test_a_budget_is_that_of_the_state():
     assert view.step == budget.decoding(model, 4, 4096, devices=8, itemsize=1)
 
 
-def test_what_is_not_on_the_list_is_refused_and_the_old_state_stays():
-    view = explore.transformer_budget()
-    before, wrong = (
-        view.state,
-        {"model": "GPT-9", "machine": "abacus", "task": "dreaming", "devices": 0, "tokens": 2**18},
-    )
-    for name, value in wrong.items():
-        with pytest.raises(TraitError, match=f"'{name}' trait"):
-            setattr(view, name, value)
-        assert view.state == before
-
-
 @pytest.mark.parametrize("make", MAKERS)
 def test_a_fragment_stands_alone(make):
     data, metadata = make()._repr_mimebundle_()
@@ -135,7 +118,3 @@ def test_a_fragment_stands_alone(make):
     assert fragment.count("<script") == fragment.count("</script") == 1
     assert fragment.count("<noscript>") == fragment.count("</noscript>") == 1
     assert "http" not in fragment.replace("http://www.w3.org/2000/svg", "")
-
-
-def test_other_outputs_make_no_fragment():
-    assert explore.live({"output_type": "stream", "text": "1"}) == explore.live({"data": {"text/plain": "1"}}) == ""

@@ -10,8 +10,10 @@ from importlib.metadata import packages_distributions, requires
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from tests.test_notebooks import KNOWN_TAGS
+from tests.tools import cover
 from tests.tools.course import NOTEBOOKS, ROOT, read
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -50,6 +52,11 @@ def test_the_map_has_a_true_row_for_every_notebook():
         opening = read(path).cells[0].source
         assert opening.startswith(f"# {title}")
         assert question in opening and f"{minutes} minutes" in opening
+
+
+def test_the_picture_of_the_readme_is_the_one_that_the_course_draws():
+    with Image.open(cover.PATH) as picture:
+        assert picture.info["Description"] == cover.figure().words
 
 
 @pytest.mark.parametrize("file", ["README.md", ".github/CONTRIBUTING.md", ".hub/README.md"])

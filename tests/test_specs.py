@@ -58,16 +58,6 @@ def test_a_row_is_complete_and_in_base_units(spec):
         assert 5e12 < rate < 1e16
 
 
-@ROWS
-def test_halving_the_bits_doubles_the_rate_of_the_matrix_unit(spec):
-    for wide, narrow in (("tfloat32", "bfloat16"), ("bfloat16", "float8_e4m3fn"), ("float8_e4m3fn", "float4_e2m1fn")):
-        if {wide, narrow} <= spec.matrix.keys():
-            assert spec.matrix[narrow] / spec.matrix[wide] == pytest.approx(2, rel=0.02)
-    for one, other in (("float16", "bfloat16"), ("float8_e4m3fn", "float8_e5m2"), ("float8_e4m3fn", "int8")):
-        if {one, other} <= spec.matrix.keys():
-            assert spec.matrix[one] == spec.matrix[other]
-
-
 @pytest.mark.parametrize(("name", "dtype", "rate", "ridge"), [
     ("NVIDIA H100 SXM5", torch.bfloat16, 989.5e12, 295),
     ("NVIDIA H100 SXM5", torch.float32, 67e12, 20),  # the vector unit
