@@ -158,12 +158,14 @@ def test_the_difference_is_named(ask):
 
 def test_a_value_is_judged_without_being_told(ask):
     for found, words in [
-        (3, "is too large, by at most a factor of two"), (0.5, "is too small, by at most a factor of ten"),
+        (2.1, "is too large, by at most a tenth"), (3, "is too large, by at most a factor of two"),
+        (0.5, "is too small, by at most a factor of ten"),
         (30.0, "is too large, by more than a factor of ten"),
         (3e9, "is too large, by more than a factor of a thousand"),
         (-2, "has the wrong sign"), (0, "is not it"), (math.inf, "is not it"),
     ]:  # fmt: skip
         assert ask(2.0, found).message == f"{found:.7g} {words}. The hint below may help.".replace("e+0", "e")
+    assert "-1 is too small in magnitude, by at most a factor of ten" in ask(-5, -1).message
 
 
 def test_the_smallest_failing_case_is_shown(ask):

@@ -158,9 +158,10 @@ def _rough(found: Real, right: Real) -> str:
     if (found < 0) != (right < 0):
         return "has the wrong sign"
     apart = math.log10(abs(found)) - math.log10(abs(right))
-    sizes = {math.log10(2): "at most a factor of two", 1: "at most a factor of ten", 3: "more than a factor of ten"}
+    sizes = {math.log10(1.1): "at most a tenth", math.log10(2): "at most a factor of two"}
+    sizes |= {1: "at most a factor of ten", 3: "more than a factor of ten"}
     far = next((words for most, words in sizes.items() if abs(apart) < most + 1e-9), "more than a factor of a thousand")
-    return f"is too {'large' if apart > 0 else 'small'}, by {far}"
+    return f"is too {'large' if apart > 0 else 'small'}{' in magnitude' if right < 0 else ''}, by {far}"
 
 
 def _tensor_difference(found: Any, right: torch.Tensor, tolerance: float | None) -> str | None:
