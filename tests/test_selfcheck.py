@@ -130,6 +130,7 @@ def test_words_may_be_cut_short_and_numbers_bring_a_unit(ask):
         assert ask("passes", word, words=("passes", "raises")).status == "correct"
     assert "write 'passes' or 'raises', not True" in ask("passes", True, words=("passes", "raises")).message
     assert ask("cache", "c", words=("cache", "clock")).status == "not yet"
+    assert "write 'MAC' or 'FLOP'" in ask("MAC", "MAC/FLOP", words=("MAC", "FLOP")).message
 
     for text in ("85.9 GB", "85.9", "8.59e10 bytes"):
         assert ask(80 * 2**30 / 1e9, text, unit="GB", tolerance=1e-3).status == "correct", text

@@ -86,7 +86,8 @@ def _word(found: Any, words: Any = ()) -> str:
     text = _NICKNAMES.get(text, text)
     known = [_word(word) for word in words]
     alike = [word for word in known if word.startswith(text[:3]) and (text.startswith(word) or word.startswith(text))]
-    return alike[0] if text not in known and len(alike) == 1 and len(text) > 2 else text
+    one = len(alike) == 1 and len(text) > 2 and not any(word in text[len(alike[0]) :] for word in known)  # "MAC/FLOP"
+    return alike[0] if text not in known and one else text
 
 
 def _number_difference(found: Any, right: Real, exercise: Exercise, tell: bool) -> str | None:
@@ -96,7 +97,7 @@ def _number_difference(found: Any, right: Real, exercise: Exercise, tell: bool) 
         scaled = amount(found, exercise.unit)
         found = found if scaled is None else scaled
     if isinstance(found, bool) or not isinstance(found, Real):
-        return f"expected a number, got {short(found)}"
+        return f"expected a number, got {'the text ' * isinstance(found, str)}{short(found)}"
     if math.isnan(found):
         return "expected a number, got NaN (not a number)"
     if _close(found, right, exercise.tolerance):
