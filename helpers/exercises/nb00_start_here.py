@@ -2,9 +2,43 @@
 
 import math
 
-from helpers.exercises.exercise import function, value
+from helpers.exercises.exercise import function, guess, value
 
 # fmt: off
+
+guess("published_days", "Meta's Llama 3 70B of 2024: 6.4 million GPU-hours, on more than 15 trillion tokens.")
+
+guess("implied_mfu", "A run that takes longer has reached less.",
+    (50, "That is what the napkin took."),
+    (38, "Meta reports that for its largest model."),
+    (42, "Meta reports that for its largest model."),
+    (100 * 0.5 * 260 / 144, "The wrong way round."),
+    (lambda right: right / 100, "As a fraction; write per cent."))
+
+guess("tebibyte", "Each further prefix multiplies by 1.024 again.",
+    (2.4, "That is a KiB against a kB."),
+    (4.9, "That is a MiB against a MB."),
+    (7.4, "That is a GiB against a GB."),
+    (12.6, "That is one prefix too many."),
+    (lambda right: 100 + right, "That is the whole TiB: by how much is it more than a TB?"),
+    (lambda right: right / 100, "As a fraction; write per cent."))
+
+guess("dot_product", "A million multiplications, and nearly as many additions.",
+    (1e6, "Those are the MACs."),
+    (4e6, "Two numbers take one multiplication, not two."))
+
+guess("product_and_relu", "For each FLOP, the ReLU reads a number and writes one; the product reuses what it has read.",
+    (2048, "That is the ratio of the FLOPs."))
+
+guess("largest_model", "640 GB at 16 bytes each, and no room for anything else.",
+    (160, "The weight is not all."),
+    (80, "The two averages are missing."),
+    (53.3, "AdamW keeps two averages."),
+    (640, "Those are GB."),
+    (5, "That is one GPU."),
+    (20, "A float32 has 4 bytes, not 8."),
+    (70, "The model of section 1 does not fit."),
+    (lambda right: 1e9 * right, "The unit is a billion parameters."))
 
 value("card_in_gb", 80 * 2**30 / 1e9, [
     (80e9 / 2**30, "You went from GB to GiB. A GiB is the larger unit, so there are more GB than GiB."),
