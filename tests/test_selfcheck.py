@@ -140,7 +140,7 @@ def test_words_may_be_cut_short_and_numbers_bring_a_unit(ask):
 
 def test_the_difference_is_named(ask):
     for right, found, words in [
-        (1.0, "1", "expected a number, got '1'"), (1.0, True, "expected a number, got True"),
+        (1.0, "1", "expected a number, got the text '1'"), (1.0, True, "expected a number, got True"),
         (1.0, math.nan, "expected a number, got NaN (not a number)"), (1.0, 2, "expected 1, got 2"),
         (2**24 + 1, 2**24, "expected 16777217, got 16777216"), (989.5e12, 1.0, "expected 9.895e14, got 1"),
         (True, 1, "expected True, got 1"), ("a", 1, "expected 'a', got 1"), ((1, 2), 1, "expected 2 values, got 1"),
