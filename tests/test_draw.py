@@ -298,4 +298,4 @@ def test_patterns_frame_what_is_summed_and_say_how_many_numbers_come_out():
     drawing = draw.patterns({"scores": "t c, s c -> t s"}, {"t": 30, "s": 20, "c": 5}, "title")
     framed = [box for ax in drawing.figure.axes for box in ax.patches if box.get_linewidth() > 2]
     assert len(framed) == 2  # c, in both inputs
-    assert f"{torch.einsum('tc,sc->ts', torch.ones(30, 5), torch.ones(20, 5)).numel()} numbers" in texts(drawing)
+    assert f"{torch.einsum('tc,sc->ts', torch.ones(30, 5), torch.ones(20, 5)).numel()} numbers." in drawing.alt

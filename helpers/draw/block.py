@@ -55,12 +55,13 @@ def block(
     sums = [_sums(kernel, roof) for kernel in kernels]
     whole = groupby(block_costs(config, batch, tokens, fused=fused), key=lambda box: box.kernel)
     longest = max(_sums(list(kernel), roof)["seconds"] for _, kernel in whole)  # decoding keeps the bars' scale
-    fig, ax = _sheet(_TOP + _ROW * (len(boxes) + 1) + 8, f"A block of {config.name}{', decoding' if decode else ''}")
     right = _RIGHT.get(0 if only else upto, 698)  # where half of the card would stay empty, the letters have room
-    letters = _letters(config, batch, tokens, decode, upto)
+    early, title = right < 300, f"A block of {config.name}{', decoding' if decode else ''}"
+    fig, ax = _sheet(_TOP + _ROW * (len(boxes) + 1) + 8, title, *((36, right + 224) if early else ()))
+    letters = _letters(config, batch, tokens, decode, upto)[: -1 if early else None]  # the format comes with the bytes
     if right < 698:
         for place, letter in enumerate(letters):
-            _write(ax, right + 70, _y(place), letter, fontsize=10, label="")
+            _write(ax, right + (36 if early else 70), _y(place), letter, fontsize=8.5 if early else 10, label="")
     else:
         lines = "\n".join(map(" · ".join, ([*letters[:3], letters[-1]], letters[3:-1])))
         _write(ax, 12, 46, lines, color=INKS[GREY], fontsize=8, label="")
@@ -122,13 +123,13 @@ def _letters(config: Config, batch: int, tokens: int, decode: bool, upto: int) -
     return [*sizes, f"bfloat16{', NVIDIA H100 SXM5' if upto >= 6 else ''}"]
 
 
-def _sheet(height: float, title: str) -> tuple[Figure, Axes]:
-    """A page whose coordinates are the pixels that are shown, from the upper left corner."""
-    fig, ax = figure(height=height / 110)
+def _sheet(height: float, title: str, top: float = 0, width: float = 704) -> tuple[Figure, Axes]:
+    """A page whose coordinates are the pixels that are shown, from the upper left corner, less a strip at the top."""
+    fig, ax = figure(width / 110, (height - top) / 110)
     fig.set_layout_engine("none")  # not layout="none": to save a figure resets that to the style's own
-    fig.suptitle(title, x=12 / 704, ha="left", weight="bold")
+    fig.suptitle(title, x=12 / width, ha="left", weight="bold")
     ax.set_position((0, 0, 1, 1))
-    ax.set(xlim=(0, 704), ylim=(height, 0))
+    ax.set(xlim=(0, width), ylim=(height, top))
     ax.axis("off")
     return fig, ax
 
@@ -203,7 +204,7 @@ def einsum_box(pattern: str, sizes: Mapping[str, int]) -> Made:
     tall, wide, deep = (90 + most * math.sqrt(sizes[name] / max(sizes.values())) for name, most in scaled)
     x, y, over, up = 110.0, 284.0, 0.75 * deep, -0.5 * deep
     _side(ax, "result", out, TINTS[0], (sizes[k], sizes[i]), (x, y), ((wide, 0), (0, -tall)))
-    _side(ax, "second input", right, TINTS[1], (sizes[k], sizes[j]), (x, y - tall), ((wide, 0), (over, up)))
+    _side(ax, "second input", right, TINTS[1], (sizes[k], sizes[j]), (x, y - tall), ((wide, 0), (over, up)), 0.62)
     _side(ax, "first input", left, TINTS[2], (sizes[j], sizes[i]), (x + wide, y), ((over, up), (0, -tall)))
     _write(ax, x - 10, y - tall / 2, f"{i} = {sizes[i]}", "right", weight="bold")
     _write(ax, x + wide / 2, y + 14, f"{k} = {sizes[k]}", "center", weight="bold")
@@ -216,9 +217,9 @@ def einsum_box(pattern: str, sizes: Mapping[str, int]) -> Made:
     ):
         _frame(ax, low, edges, [(at or 0) / count for at, count in zip(place, cells, strict=True)], cells)
     cells = math.prod(sizes[name] for name in (i, j, k))
-    law = f"{sizes[i]} × {sizes[k]} × {sizes[j]} = {cells} cells.\n\n"
+    law = f"{sizes[i]} × {sizes[k]} × {sizes[j]} = {cells} cells,\n2 × {cells} = {units.si(2 * cells, 'FLOP')}\n\n"
     law += f"Framed: one number of the\nresult adds up {sizes[j]} products."
-    _write(ax, x + wide + over + 30, y + up - tall / 2, law, label="")
+    _write(ax, x + wide + over + 24, y + up - tall / 2, law, label="", fontsize=9.5)
     return fig, f"2 × {i} × {j} × {k} = {units.si(2 * cells, 'FLOP')}."
 
 
@@ -238,7 +239,9 @@ def patterns(steps: Mapping[str, str], sizes: Mapping[str, int], title: str) -> 
     A name has one tint in all rows, those in a bracket stand without a gap, and a name that is summed has a heavy
     frame. KeyError for a name without a size.
     """
-    fig, ax = canvas(0.8 + 0.56 * len(steps), title, "in a heavy frame: summed; without a gap: in one bracket")
+    fig, ax = canvas(0.8 + 0.56 * len(steps), title, " ")
+    caption = "heavy frame: summed; no gap: in one bracket; at the right: how many numbers come out"
+    ax.set_xlabel(caption, loc="left", fontsize=8.5, color=INKS[GREY])
     tints = dict(zip(dict.fromkeys(re.findall(r"\w+", " ".join(steps.values()))), itertools.cycle(TINTS)))
     sides = {step: [_spread(side) for side in pattern.split("->")] for step, pattern in steps.items()}
     result, found = 1.1 + max(inputs[1] for inputs, _ in sides.values()), []
@@ -246,17 +249,19 @@ def patterns(steps: Mapping[str, str], sizes: Mapping[str, int], title: str) -> 
     for row, ((inputs, end), (output, _)) in enumerate(sides.values()):
         kept = {name for name, _ in output}
         for name, x in [*inputs, *((name, result + x) for name, x in output)]:
-            cell(ax, x, row - 0.38, f"{name}\n{sizes[name]}", tints[name], 0.76, fontsize=7.8, label="_")
+            cell(ax, x, row - 0.38, f"{name}\n{sizes[name]}", tints[name], 0.76, fontsize=7.5, label="_")
             if name not in kept:
                 ax.add_patch(Rectangle((x, row - 0.38), 1, 0.76, fill=False, edgecolor=BLACK, linewidth=2.2, zorder=3))
         arrow(ax, (end + 0.15, row), (result - 0.15, row), GREY)
-        found.append(_short(math.prod(sizes[name] for name in kept)))
-        note(ax, f"{found[-1]} numbers", (right, row), fontsize=9)
+        found.append(math.prod(sizes[name] for name in kept))
+    for row, count in enumerate(found):
+        most = {"weight": "bold", "fontsize": 11} if count == max(found) > min(found) else {"fontsize": 9}
+        note(ax, _short(count), (right, row), **most)
     rows(ax, sides)
-    ax.set(xlim=(-0.05, right + 2.2), xticks=[])
+    ax.set(xlim=(-0.05, right + 1.5), xticks=[])
     ax.spines[:].set_visible(False)
-    lines_ = zip(steps.items(), found, strict=True)
-    return fig, "; ".join(f"{step}: {pattern}, {count} numbers" for (step, pattern), count in lines_) + "."
+    told = zip(steps.items(), map(_short, found), strict=True)
+    return fig, "; ".join(f"{step}: {pattern}, {count} numbers" for (step, pattern), count in told) + "."
 
 
 def _spread(side: str) -> tuple[list[tuple[str, float]], float]:
@@ -274,7 +279,7 @@ def _spread(side: str) -> tuple[list[tuple[str, float]], float]:
     return cells, x
 
 
-def _side(ax: Axes, text: str, names: Sequence[str], tint: str, cells: Place, corner: Place, edges: Any) -> None:
+def _side(ax: Axes, text: str, names: Any, tint: str, cells: Place, corner: Place, edges: Any, at: float = 0.5) -> None:
     """A side of the box from its corner along two edges, with the lines between its cells where they are few."""
     (ax0, ay0), (ax1, ay1) = edges
 
@@ -287,4 +292,4 @@ def _side(ax: Axes, text: str, names: Sequence[str], tint: str, cells: Place, co
     for start, end in lines:
         ax.plot(*zip(start, end, strict=True), color=INKS[GREY], linewidth=0.5, **_PLAIN)
     plate = {"boxstyle": "round,pad=0.2", "facecolor": "white", "linewidth": 0}
-    _write(ax, *point(0.5, 0.5), f"{text}\n{' '.join(names)}", "center", bbox=plate)
+    _write(ax, *point(at, 0.5), f"{text}\n{' '.join(names)}", "center", bbox=plate)

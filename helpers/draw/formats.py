@@ -68,7 +68,7 @@ def layouts() -> Drawing:
     """A strip per format, a cell per bit: how many are sign, exponent and fraction."""
     counts = {fmt.name: (1, fmt.exponent_bits, fmt.fraction_bits) for fmt in formats.FORMATS.values()}
     rows_ = {f"{name}  {s} + {e} + {f}": "s" * s + "e" * e + "f" * f for name, (s, e, f) in counts.items()}
-    return strips(rows_, "Where the bits go: sign, exponent, fraction", "bits", order="esf")
+    return strips(rows_, "Where the bits go: sign, exponent, fraction", "bits", tint="esf".index)
 
 
 @drawn("Ranges")

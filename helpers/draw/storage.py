@@ -1,7 +1,7 @@
 """Tensors on their storage: grids above strips, steps, merging, cache lines; strips of any cells."""
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -146,10 +146,7 @@ def _strip(ax: Axes, top: float, cells: Sequence[Any], views: Views) -> None:
 
 def _step(ax: Axes, top: float, view: torch.Tensor, k: int, level: float) -> None:
     """The step along the strip from the first element to its neighbour in dimension k, with its label at the right."""
-    left, colour = (
-        _MARGIN + view.storage_offset() + 0.3 + 0.2 * k,
-        _DIM_COLOURS[k],
-    )  # two of one length lie side by side
+    left, colour = _MARGIN + view.storage_offset() + 0.3 + 0.2 * k, _DIM_COLOURS[k]  # two of one length: side by side
     right = left + (view.stride(k) or 0.4)  # a step of 0 leads back to its own cell
     style = {"linewidth": 1.5, "marker": "", "color": colour, "label": "_step"}
     ax.plot([left, left, right], [top, top + level, top + level], **style)
@@ -240,20 +237,17 @@ def walk(views: Views, title: str, *, steps: int = 16, line: int = 64) -> Made:
 
 
 @drawn("Strips of cells")
-def strips(rows_: Mapping[str, Sequence[Any]], title: str, xlabel: str, order: Sequence[Any] = ()) -> Made:
-    """A strip of cells per row, each with its text; cells of one text have one tint, whichever row they are in.
-
-    `order` names the texts that take the first tints: blue, vermillion, green.
-    """
+def strips(
+    rows_: Mapping[str, Sequence[Any]], title: str, xlabel: str, tint: Callable[[Any], int] | None = None
+) -> Made:
+    """A strip of cells per row, each with its text. `tint` gives the number of a text's tint; else each has its own."""
     length = max(map(len, rows_.values()))
     fig, ax = canvas(0.72 + 0.34 * len(rows_), title, xlabel)
-    texts = dict.fromkeys([*order, *itertools.chain(*rows_.values())])
-    tints = dict(zip(texts, itertools.cycle(TINTS)))
+    tint = tint or list(dict.fromkeys(itertools.chain(*rows_.values()))).index
     for row, strip in enumerate(rows_.values()):
         for place, text in enumerate(strip):
-            cell(
-                ax, place, row - 0.36, str(text), tints[text], 0.72, fontsize=10 if length < 24 else 7, label=str(text)
-            )
+            look = {"fontsize": 10 if length < 24 else 7, "label": str(text)}
+            cell(ax, place, row - 0.36, str(text), TINTS[tint(text) % len(TINTS)], 0.72, **look)
     rows(ax, rows_)
     places = range(length) if length <= 12 else ()
     ax.set(xlim=(-0.05, length + 0.05), xticks=[place + 0.5 for place in places])

@@ -1,15 +1,51 @@
-"""The exercises of notebook 03."""
+"""The exercises and guesses of notebook 03."""
 
+import itertools
 import math
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
-from einops import reduce
+from einops import rearrange, reduce
 
-from helpers.exercises.exercise import Exercise, function, part, parts, whole
+from helpers.exercises.exercise import Exercise, function, guess, part, parts, whole
 
 # fmt: off
+
+guess("scores_right", "A token with itself is right, in each head: both of the pair are turned by the same angles. "
+      "So a test with one token would pass.",
+      (0, "A few do: which two tokens are turned alike?"), (6, "There are two heads."),
+      (72, "Their shape is right."), (36, "That is all the scores of one head."), (60, "So many are wrong."))
+guess("swapped_scores", "Width and token are swapped, so features were compared.",
+      ((2, 2, 2), "That was meant. Compare the code and its comment."), ((2, 3, 2), "That is the shape of `vectors`."),
+      ((2, 2, 3), "That is the shape of the transpose."))
+guess("query_key_shape", "The width is missing from the output: each score sums 8 products.",
+      ((2, 3, 5, 8), "The output has no width."), ((3, 5), "The output has a batch."),
+      ((2, 5, 3), "The output names the query first."), ((2, 2, 3, 5), "Both inputs have the same batch."))
+guess("misspelt_width", "width and widht occur once each, so each is summed by itself: 8 numbers of each input, "
+      "and then the sums are multiplied.",
+      (8, "So the author thought."), (1, "Both names are missing from the output, so both are summed."),
+      (16, "The two sums are multiplied."), (32, "out is in the output, so it is not summed."))
+guess("slow_digit", "Head 1 begins after the four channels of head 0.", (1, "That is the next channel of head 0."),
+      (2, "There are two heads, and each has four channels."))
+guess("converted_wrongly", "For Llama 2 70B the wrong line gives the right number, by luck: 64 / 8 is 8. For TinyLlama "
+      "32 / 4 is 8, too, and it has 4 key heads.",
+      ("both", "Work out heads / key heads for each."), ("Llama 2 70B", "Work out heads / key heads for each."))
+guess("annotation_alone", "Python stores an annotation, and does not look at it again.")
+guess("swap_in_checked_function", "What comes second is taken for the token, in the argument and in the result: they "
+      "come from the same tensor, so they agree.")
+guess("flops_of_names", "2 × the sizes of all different names, multiplied.",
+      (lambda right: right / 2, "Those are the steps: each is 2 FLOPs."),
+      (lambda right: right * 32, "The width is one loop, though both inputs have it."),
+      (lambda right: right / 32, "The width is a loop, too, though the output does not have it."),
+      (lambda right: right / 8, "The texts are a loop, too."))
+guess("merge_of_mixed", "The names stand side by side, but bmm wrote in the order b, h, t, c: in memory the tokens lie "
+      "between h and c.")
+guess("contraction_order", "A · B has three loops, 2n³ FLOPs; a matrix with a vector has two, 2n². So it is "
+      "(2n³ + 2n²) / (2n² + 2n²) = (n + 1) / 2.",
+      (1, "The result is the same, the work is not."), (64, "Each of the orders has two products."),
+      (lambda right: 1 / right, "That is cheaper / more expensive."))
+
 
 _WORDS = ("passes", "raises")
 parts("enforced",
@@ -82,10 +118,12 @@ parts("eight_rewrites",
          "You repeat each number of d: dim=1 is t, so the copy stands in a bracket with t."),
         (lambda x, y, w: x.repeat_interleave(2, dim=0),
          "You repeat each text: dim=1 is t, so the copy stands in a bracket with t."),
-        (lambda x, y, w: x.repeat_interleave(4, dim=1), "Two of each token are wanted, not four.")),
+        *((lambda x, y, w, n=n: x.repeat_interleave(n, dim=1), "Each token stands there twice: the copies are 2.")
+          for n in (3, 4))),
     g=_rewrite(lambda x, y, w: x @ w,
         (lambda x, y, w: (x @ w).mT, "The output names are swapped: b t out, as of a matmul."),
         (lambda x, y, w: (x @ w).sum(1), "The name t is missing from the output, so it was summed."),
+        (lambda x, y, w: (x @ w).sum(0), "The name b is missing from the output, so the texts were summed."),
         (lambda x, y, w: x.sum(-1, keepdim=True) * w.sum(0),
          "The name that is summed is spelt in two ways, so each is summed by itself."),
         (lambda x, y, w: x[..., None] * w, "The name d is in the output, so nothing was summed."),
@@ -127,7 +165,9 @@ function("to_halves",
      "The pairs have changed places with the heads: two and pair are to change places within a head."),
     (lambda w, kv: _rows(w, len(w) // kv // 2, 2, kv, order=(1, 0, 2)),
      "You took kv for the fastest digit of the rows: it is the slowest."),
-    (lambda w, kv: _rows(w, 2, len(w) // kv // 2, kv, order=(0, 2, 1)), "You gave kv and two each other's size."),
+    (lambda w, kv: _rows(w, len(w) // kv // 2, kv, 2, order=(1, 2, 0)), "kv is the slowest digit on the left, too."),
+    (lambda w, kv: rearrange(w, "(h pair two) d -> (h two pair) d", h=len(w) // kv, two=2),
+     "kv is the number of heads: you took it for the rows of one."),
     (lambda w, kv: _rows(w, kv, len(w) // kv // 2, 2, order=(0, 2, 1)).unflatten(0, (kv, 2, -1)).flip(1).flatten(0, 2),
      "The second numbers of your pairs come before the first ones."),
     (lambda w, kv: w.unflatten(0, (kv, -1, 2)).transpose(1, 2),
@@ -135,7 +175,7 @@ function("to_halves",
     (lambda w, kv: w.unflatten(0, (kv, -1, 2)).transpose(1, 2).flatten(1, 2),
      "The heads are still a dimension of their own: kv belongs into the bracket, too."),
     (lambda w, kv: _rows(w, kv, len(w) // kv // 2, 2, order=(0, 2, 1)).T,
-     "You turned the weights: d stays behind the bracket."),
+     "You transposed the weights: d stays behind the bracket."),
     (lambda w, kv: "(kv pair two) d -> (kv two pair) d",
      "The pattern alone moves nothing: give it to `rearrange`, with w."),
     ],
@@ -179,8 +219,12 @@ function("patchify",
     (lambda image, size: _patches(image, size).T, "Each column is a patch: let the patches be the rows."),
     (lambda image, size: _patches(image, size, "ijckl").reshape(-1, size**2),
      "You put the channel with the number of the patch: it is a part of what is in a patch."),
-    (lambda image, size: _patches(image, size).unflatten(1, (size**2, -1)).mean(-1),
-     "You averaged the channels: all the numbers of a patch stay."),
+    (lambda image, size: _patches(image[..., :1], size), "You kept one channel: all the numbers of a patch stay."),
+    (lambda image, size: image.reshape(len(image) // size, -1), "You cut the height only: the width has patches, too."),
+    (lambda image, size: _patches(image, size).reshape(-1, size * image.shape[2]),
+     "p and q both say where in a patch: they belong into the second bracket."),
+    (lambda image, size: rearrange(image, "(y p) (x q) c -> (y x) (p q c)", p=size, x=len(image) // size),
+     "You took as many patches across as down: the image need not be square. It is q that is `size`."),
     (lambda image, size: _patches(image, size).view(len(image) // size, -1, size, size, image.shape[2]),
      "The numbers are right, but still in five dimensions: merge which patch it is, and what is in it."),
     (lambda image, size: torch.stack([image[y : y + size, x :: image.shape[1] // size].flatten()
@@ -228,8 +272,10 @@ function("average_heads",
      "You gave kv and group each other's size: kv heads remain, each the average of heads // kv."),
     (lambda w, heads, kv: w.unflatten(0, (kv, heads // kv, len(w) // heads)).amax(1).flatten(0, 1),
      "You took the largest of the heads: the average is asked for."),
-    (lambda w, heads, kv: w.unflatten(0, (kv, heads // kv, len(w) // heads))[:, 0].flatten(0, 1),
-     "You kept the first head of each group: the average of them is asked for."),
+    *((lambda w, heads, kv, n=n: w.unflatten(0, (kv, heads // kv, len(w) // heads))[:, n].flatten(0, 1),
+       "You kept one head of each group: the average of them is asked for.") for n in (0, -1)),
+    (lambda w, heads, kv: w.unflatten(0, (heads, -1)).mean(0).repeat(kv, 1),
+     "You averaged all heads, and repeated that: each key head is the average of its own group."),
     (lambda w, heads, kv: _averaged(w, (kv, heads // kv, len(w) // heads), 2),
      "You averaged over the channels of each head: group is the name that goes, and c stays."),
     (lambda w, heads, kv: _averaged(w, (kv, heads // kv, len(w) // heads), 1).unflatten(0, (kv, -1))
@@ -247,16 +293,12 @@ function("average_heads",
      "A group has heads // kv heads: kv is how many groups there are."),
     (lambda w, heads, kv: w[: len(w) // heads * kv],
      "You kept the first kv heads: each is to be the average of a group."),
-    (lambda w, heads, kv: w.unflatten(0, (kv, heads // kv, -1))[:, :2].mean(1).flatten(0, 1),
-     "You averaged two heads of each group: a group has heads // kv."),
     (lambda w, heads, kv: w.unflatten(0, (kv, heads // kv, -1)).sum(1).flatten(0, 1) / kv,
      "You divided by kv: a group has heads // kv heads."),
     (lambda w, heads, kv: w.unflatten(0, (kv, heads // kv, -1)).sum(1).flatten(0, 1) / heads,
      "You divided by all heads: a group has heads // kv."),
     (lambda w, heads, kv: w.unflatten(0, (kv, heads // kv, -1)).transpose(1, 2).flatten(2, 3).flatten(0, 1),
      "Nothing is averaged yet: group has to go, by `reduce`."),
-    (lambda w, heads, kv: w.unflatten(0, (kv, heads // kv, -1)).median(1).values.flatten(0, 1),
-     "You took the median: the average is asked for."),
     (lambda w, heads, kv: _averaged(w, (kv, len(w) // heads, heads // kv), 2),
      "You averaged neighbouring channels of a head: c is the fastest digit, and group is the middle one."),
     ],
@@ -280,7 +322,7 @@ def _draw_pattern(r: random.Random) -> tuple[str, dict[str, int]]:
     """Names of which some are parts of others, and sizes for more names than the pattern has."""
     names = r.sample(("h", "hi", "heads", "k", "key", "t", "token", "b"), 6)
     both, first, second, spare = names[:2], names[2:4], names[4:5], names[5]
-    result = [*r.sample(both, r.randint(0, 2)), *first[: r.randint(0, 2)], *second]
+    result = [*r.sample(both, r.randint(0, 1)), *first, *second]
     sizes = dict(zip([*names, "batch"], r.sample(range(2, 30), 7), strict=True))
     return f"{' '.join(both + first)}, {' '.join(second + both)} -> {' '.join(result)}", sizes | {spare: 31}
 
@@ -294,8 +336,14 @@ function("einsum_flops",
      "You counted the elements of the output: each of them is a sum over the names that are missing."),
     (_loops(lambda ins, out: set(ins) - set(out)),
      "You counted only the names that are summed: that is the cost of one element of the output."),
-    (_loops(lambda ins, out: {name for name in ins if (ins + out).count(name) > 1}),
-     "A name that stands only once is a loop here, too."),
+    (_loops(lambda ins, out: {name for name in ins if ins.count(name) > 1}),
+     "You counted only the names that both inputs have: each input has names of its own, and they are loops, too."),
+    (lambda pattern, sizes: _loops(lambda ins, out: set(ins), 1)(pattern, sizes) ** 2,
+     "The 2 is a factor, not a power."),
+    (lambda pattern, sizes: 2 * sizes["i"] * sizes["j"] * sizes["k"],
+     "Not every pattern has the names i, j and k: read the names from the pattern."),
+    (lambda pattern, sizes: math.prod(sizes[name] for name in pattern.split()),
+     "What you look up in `sizes` is not always a name: arrow and comma have to go, and names stay apart."),
     (lambda pattern, sizes: math.prod(2 * sizes[name] for name in set(_names(pattern)[0])),
      "Multiply by 2 once, not once for each name."),
     (lambda pattern, sizes: 2 * math.prod(sizes[name] for name in set(pattern.split(",")[0].split())),
@@ -324,10 +372,10 @@ function("einsum_flops",
 
 
 def _attention(
-    split: str = "h c", softmax: int = -1, merge: str = "h c", others: str = "", mask: bool = False, late: bool = False,
-    scale: Callable[[int, int], float] = lambda dim, heads: math.sqrt(dim),
+    split: Sequence[str] = ("h c",) * 3, softmax: int | None = -1, merge: str = "h c", mask: bool = False,
+    late: bool = False, scale: Callable[[int, int], float] = lambda dim, heads: math.sqrt(dim),
 ) -> Callable[[torch.Tensor, torch.Tensor, torch.Tensor, int], torch.Tensor]:
-    """Attention with the heads taken apart, those of k and v as `others`, and merged in that order, or not ("")."""
+    """Attention with q, k and v taken apart by these digits, and the heads merged in that order, or not ("")."""
 
     def apart(x: torch.Tensor, heads: int, digits: str) -> torch.Tensor:  # b h t c
         if digits == "h c":
@@ -336,11 +384,12 @@ def _attention(
 
     def attend(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, heads: int) -> torch.Tensor:
         by = scale(q.shape[-1] // heads, heads)
-        q, k, v = apart(q, heads, split), apart(k, heads, others or split), apart(v, heads, others or split)
+        q, k, v = (apart(x, heads, digits) for x, digits in zip((q, k, v), split, strict=True))
         scores = q @ k.mT / (1 if late else by)
         if mask:
             scores = scores.masked_fill(torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1), -torch.inf)
-        result = scores.softmax(softmax) / (by if late else 1) @ v  # b h t c
+        weights = scores if softmax is None else scores.softmax(softmax)
+        result = weights / (by if late else 1) @ v  # b h t c
         if not merge:
             return result
         return result.permute((0, 2, 1, 3) if merge == "h c" else (0, 2, 3, 1)).flatten(2)
@@ -354,16 +403,17 @@ def _draw_attention(r: random.Random) -> tuple[torch.Tensor, torch.Tensor, torch
     return *waves, heads
 
 
+_WRONG = ("c h",) * 3
 function("repair_attention",
     _attention(), [
-    (_attention("c h", -2), "That is still the attention with both bugs."),
-    (_attention("c h", merge="c h"),
+    (_attention(_WRONG, -2), "That is still the attention with both bugs."),
+    (_attention(_WRONG, merge="c h"),
      "Your brackets agree, but d is (h c): the head is the slow digit in all of them."),
-    (_attention("c h", -2, "c h"),
+    (_attention(_WRONG, -2, "c h"),
      "The brackets agree now, the wrong way round, and the softmax is as before."),
     (_attention(softmax=-2), "The weights of a query still do not add up to 1: the softmax runs over the wrong name."),
     (_attention(softmax=1), "The weights of a query still do not add up to 1: the softmax runs over the heads."),
-    (_attention("c h"),
+    (_attention(_WRONG),
      "The softmax is right now. The heads are taken apart in one order and put together in another."),
     (_attention(merge="c h"), "The heads are put together in another order than they were taken apart."),
     (_attention(scale=lambda dim, heads: math.sqrt(dim * heads)),
@@ -376,8 +426,16 @@ function("repair_attention",
     (_attention(softmax=0), "The weights of a query still do not add up to 1: the softmax runs over the texts."),
     (_attention(mask=True), "No mask here: only the second function of section 10 hides later tokens."),
     (_attention(late=True), "Divide the scores before the softmax, not the weights after it."),
-    (_attention("h c", others="c h"), "You mended q only: k and v have the same digits, (h c)."),
-    (_attention("c h", others="h c"), "The digits of q are (h c), as those of k and v."),
+    *((_attention(split), "Not all of q, k and v are taken apart as (h c) yet.")
+      for split in itertools.product(("h c", "c h"), repeat=3) if len(set(split)) > 1),
+    (_attention(softmax=None), "The softmax is missing: the weights of a query have to add up to 1."),
+    (lambda q, k, v, heads: _attention()(q, k, v, q.shape[-1] // heads),
+     "`heads` is how many heads there are, the size of h: you gave it to c."),
+    (lambda q, k, v, heads: v.sum(1, keepdim=True).expand_as(q),
+     "The name that the second product sums is spelt in two ways, so each is summed by itself."),
+    (lambda q, k, v, heads: _attention(merge="")(q, k, v, heads).reshape(q.shape),
+     "A reshape moves nothing: h has to go behind t before it is merged with c."),
+    (lambda q, k, v, heads: _attention()(q, k, v, heads).mT, "The result is b t d: the heads and channels come last."),
     (_attention(merge=""), "The heads are still apart: merge h and c in a bracket, h as the slow digit."),
     (lambda q, k, v, heads: _attention()(q, k, v, heads).unflatten(-1, (heads, -1)),
      "The numbers are right, but h and c are still apart: merge them in a bracket."),
@@ -415,14 +473,15 @@ function("cheapest_order",
     (lambda q, k, v: _product(False, q, k, v),
      "You always start with k and v: for short texts and wide heads the other order is cheaper."),
     (lambda q, k, v: _product(not _left_first(q, k, v), q, k, v),
-     "You compare the two orders and take the dearer one."),
-    *((_by(rule), "Four sizes count, not two: write down both costs.") for rule in (
-        lambda t, s, c, out: t <= c, lambda t, s, c, out: s <= c, lambda t, s, c, out: t <= out,
-        lambda t, s, c, out: s <= out, lambda t, s, c, out: t < c, lambda t, s, c, out: s < c,
-        lambda t, s, c, out: t < out, lambda t, s, c, out: s < out)),
-    *((_by(rule), "You compare the sizes of what is in between; what counts is what both steps of an order cost.")
-      for rule in (
-        lambda t, s, c, out: t * s <= c * out, lambda t, s, c, out: t * s < c * out)),
+     "You compare the two orders, and take the more expensive one."),
+    *((_by(lambda *n, i=i, j=j, more=more: n[i] < n[j] + more),
+       "Each order has two products: add up the costs of both, with all four sizes.")
+      for i, j in ((0, 2), (1, 2), (0, 3), (1, 3), (0, 1), (1, 0)) for more in (0, 1)),
+    *((_by(lambda t, s, c, out, more=more: t * s < c * out + more),
+       "You compare the sizes of what is in between; what counts is what both steps of an order cost.")
+      for more in (0, 1)),
+    *((_by(lambda t, s, c, out, more=more: t * s * 2 * c < c * c * (t + s) + more),
+       "You took c for out, too: v has a width of its own.") for more in (0, 1)),
     (_by(lambda t, s, c, out: t == 1), "A single query is one such case, not the only one: write down both costs."),
     (_by(lambda t, s, c, out: t <= c and s <= c),
      "Two sizes have to be short, you say; it is all four together that decide."),
