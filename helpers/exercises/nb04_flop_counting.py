@@ -4,9 +4,63 @@ from collections.abc import Callable
 
 import torch
 
-from helpers.exercises.exercise import function, part, parts, value, whole
+from helpers.exercises.exercise import function, guess, part, parts, value, whole
 
 # fmt: off
+
+guess("triple_loop", "20 elements, each with 3 multiplications and 2 additions.",
+    (120, "One addition too many in each sum: its first product is added to nothing."),
+    (60, "You counted the multiplications."),
+    (40, "You counted the additions."),
+    (80, "A sum of 3 products has 2 additions, not 1."),
+    (20, "That is how many elements the result has."),
+    (12, "That is how many numbers the first matrix has."),
+    (15, "That is how many numbers the second matrix has."))
+
+guess("silent_ops", "Only x @ x gets a number.",
+    (2, "The elementwise ones are not alone: it misses products as well."),
+    (3, "Nearly all products are missed, too: those with a vector, and attention's."),
+    (4, "One more is missed."),
+    (6, "One of them it knows."),
+    (0, "Most of them it misses."),
+    (1, "That is how many it knows."))
+
+guess("backward_products", "The gradients of w2, of the hidden layer and of w1.",
+    (335.5, "That is the rule, twice the forward pass: one of its four products does not run."),
+    (167.8, "That is as much as the forward pass, or four products in MACs: three run."),
+    (503.3, "That is the rule for the whole step."),
+    (369.1, "That is the whole step."),
+    (134.2, "That is the gradient of w1 alone."),
+    (67.1, "Those are the two products of w2: w1 needs a gradient, too."),
+    (268.4, "Those are two products of the first layer: x is data and needs no gradient."),
+    (302, "That has a gradient of x, which is data, and one product of w2 only."),
+    (100.7, "Those are MACs."))
+
+guess("recomputed_step", "Another forward pass: 2 more than without.",
+    (12, "Only the forward pass runs again, not the whole step."),
+    (10, "The backward pass costs 4; the forward pass, which runs again, costs 2."),
+    (6, "Computing again is work."),
+    (7, "A forward pass takes 2 FLOPs per parameter and token, not 1."),
+    (9, "The forward pass is a third of the step, not half."),
+    (4, "That is the backward pass alone."))
+
+guess("scores_meet_the_rest", "4T²D = 24TD², so T = 6D. GPT-3 at 2048 tokens: the scores are 2.7 % of a block.",
+    *[(times, "There 24TD² is still more.") for times in (1, 2, 4, 5)],
+    *[(times, "There 4T²D is already more.") for times in (7, 8, 10)],
+    *[(tokens, "That is T. Asked is T / D.") for tokens in (4608, 73728)],
+    (3, "That is for 8T²D, twice the scores."),
+    (12, "That is for 2T²D, half of the scores."),
+    (24, "The scores have a factor, too: 4."),
+    *[(width, "That is D.") for width in (768, 12288)],
+    (1 / 6, "That is upside down."))
+
+guess("count_over_rule", "The scores have no parameters: they add about T / 6D.",
+    (3, "Rounded, that is right."),
+    (0, "The rule overlooks what has no parameters."),
+    (33, "That would be recomputation, and nothing is recomputed."),
+    *[(percent, "That would be a narrower model, or longer texts.") for percent in (10, 20, 25, 30, 50)],
+    (lambda right: 100 + right, "That is the whole count: asked is what comes on top."),
+    (lambda right: -right, "The rule gives less than the count, not more."))
 
 _MAC = "You counted MACs: each is a multiplication and an addition, 2 FLOPs."
 
