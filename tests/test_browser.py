@@ -258,7 +258,10 @@ def of_budget(view):
     compute, move = step.times(roof)
     made = view.batch * (view.tokens * view.devices if view.task == "training" else 1)
     room = memory - step.peak
-    return {name: si(size, "B") for name, size in step.memory.items()} | {
+    parts = dict(step.memory)
+    if view.task == "training":
+        parts["3 × logits"] = 3 * parts.pop("logits")
+    return {name: si(size, "B") for name, size in parts.items()} | {
         "peak": si(step.peak, "B"), "capacity": si(memory, "B"), "seconds": units.duration(max(compute, move)),
         "room": f"fits, {si(room, 'B')} left" if room >= 0 else f"does not fit, {si(-room, 'B')} too much",
         "bound": f"{roof.bound(step)}-bound", "made": si(made, "token" if made == 1 else "tokens"),

@@ -51,6 +51,7 @@ GALLERY = {
     "roofline of dtypes": lambda: draw.roofline({f"{10**i}": Roofline(10.0 ** (12 + i), 1e11) for i in range(3)}),
     "bandwidth_sweep": lambda: draw.bandwidth_sweep({2**p: 1e12 / p for p in range(14, 31)}, {"L1": 2**16}, [2**20]),
     "block": lambda: draw.block(LLAMA, 8, 8192, decode=True),
+    "one_box": lambda: draw.one_box(GPT2, 1, 1024, "q k v"),
     "einsum_box": lambda: draw.einsum_box("t c, s c -> t s", {"t": 3, "s": 20, "c": 5}),
     "patterns": lambda: draw.patterns({"sum": "t (h c), s -> s t"}, {"t": 3, "s": 20, "h": 2, "c": 5}, "title"),
 }  # fmt: skip
@@ -271,9 +272,12 @@ def test_a_card_tells_no_more_than_the_lessons_so_far(upto):
     assert [lesson for lesson, text in told.items() if text in words] == [n for n in told if n <= upto]
 
 
-def test_a_card_of_one_row_leaves_the_others_empty():
-    rows = draw.block(GPT2, 1, 1024, only="up").words.splitlines()
-    assert [row for row in rows if "|" in row] == [row for row in rows if row.startswith("up | b t f shape | 2.36 M")]
+def test_what_is_said_of_one_box_is_what_the_card_says():
+    said = draw.one_box(GPT2, 1, 1024, "up").words
+    assert "numbers in the result: 1 × 1024 × 3072" in said
+    row = next(row for row in draw.block(GPT2, 1, 1024).words.splitlines() if row.startswith("up |"))
+    _, _, *cells = (cell.rpartition(" ")[0] for cell in row.split(" | "))
+    assert [value for value in cells if f": {value}" not in said] == []
 
 
 def test_decoding_waits_for_memory_and_one_large_batch_of_texts_for_arithmetic():

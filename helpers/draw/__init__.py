@@ -7,10 +7,10 @@ What a function returns is a `Drawing`, whose words are made from what is drawn.
 - storage: storage, merging, walk, strips
 - charts: lines, bars, dots, memory_over_time
 - roofline: roofline, Point, bandwidth_sweep
-- block: block (the block card), einsum_box, patterns
+- block: block (the block card), one_box (of it), einsum_box, patterns
 """
 
-from helpers.draw.block import block, einsum_box, patterns
+from helpers.draw.block import block, einsum_box, one_box, patterns
 from helpers.draw.charts import bars, dots, lines, memory_over_time
 from helpers.draw.drawing import BLACK, BLUE, GREEN, GREY, INKS, PURPLE, TINTS, VERMILLION, Drawing, figure, show
 from helpers.draw.formats import bits, layouts, ranges, spacing

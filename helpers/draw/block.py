@@ -17,7 +17,7 @@ from helpers.model import Config
 from helpers.roofline import Roofline
 
 from helpers.draw.drawing import (  # isort: skip
-    BLACK, BLUE, GREY, INKS, TINTS, VERMILLION, Made, Place, arrow, canvas, cell, drawn, figure, note, rows,
+    BLACK, BLUE, GREY, GROUNDS, INKS, TINTS, VERMILLION, Made, Place, arrow, canvas, cell, drawn, figure, note, rows,
 )  # fmt: skip
 
 _TOP, _ROW, _MIDDLE = 128, 31, 86  # in pixels as shown: the first row, the height of a row, the centre of the boxes
@@ -39,15 +39,11 @@ _BOUNDS = {"compute": (VERMILLION, TINTS[1]), "memory": (BLUE, TINTS[0]), "": (G
 
 
 @drawn("Block card")
-def block(
-    config: Config, batch: int, tokens: int, *,
-    upto: int = 7, decode: bool = False, fused: bool = True, only: str = "",
-) -> Made:  # fmt: skip
+def block(config: Config, batch: int, tokens: int, *, upto: int = 7, decode: bool = False, fused: bool = True) -> Made:
     """The block of a model as boxes, and beside each what the lessons up to number `upto` say about it, in bfloat16.
 
     Over whole texts or, with `decode`, for one new token of each of `batch` texts of `tokens` tokens. Costs are
     `budget.block_costs`; boxes that run as one kernel share their bytes and their least time, an H100's by datasheet.
-    `only` names the box whose row is filled, the others are left empty.
     """
     boxes, spec = block_costs(config, batch, tokens, decode=decode, fused=fused), specs.find("NVIDIA H100 SXM5")
     roof = Roofline(spec.peak("bfloat16"), spec.bandwidth)
@@ -55,7 +51,7 @@ def block(
     sums = [_sums(kernel, roof) for kernel in kernels]
     whole = groupby(block_costs(config, batch, tokens, fused=fused), key=lambda box: box.kernel)
     longest = max(_sums(list(kernel), roof)["seconds"] for _, kernel in whole)  # decoding keeps the bars' scale
-    right = _RIGHT.get(0 if only else upto, 698)  # where half of the card would stay empty, the letters have room
+    right = _RIGHT.get(upto, 698)  # where half of the card would stay empty, the letters have room
     early, title = right < 300, f"A block of {config.name}{', decoding' if decode else ''}"
     fig, ax = _sheet(_TOP + _ROW * (len(boxes) + 1) + 8, title, *((36, right + 224) if early else ()))
     letters = _letters(config, batch, tokens, decode, upto)[: -1 if early else None]  # the format comes with the bytes
@@ -66,23 +62,21 @@ def block(
         lines = "\n".join(map(" · ".join, ([*letters[:3], letters[-1]], letters[3:-1])))
         _write(ax, 12, 46, lines, color=INKS[GREY], fontsize=8, label="")
     _heads(ax, upto, len(boxes), right)
-    words, row = [], 0
+    words, row, looks = [], 0, {}
     for kernel, own in zip(kernels, sums, strict=True):
-        told = upto if only in ("", *(box.name for box in kernel)) else 0
-        ink, tint = _BOUNDS[own["bound"] if told >= 6 else ""]
+        ink, tint = _BOUNDS[own["bound"] if upto >= 6 else ""]
         middle = row + len(kernel) // 2
         for row, box in enumerate(kernel, row):  # noqa: B020
-            wide, text = (20, "+") if box.name == "add" else (104, box.name)
-            _plate(ax, _MIDDLE - wide / 2, _y(row) - 10, wide, 20, text, facecolor=tint, edgecolor=INKS[ink])
+            looks[row] = ink, tint
             cells = {"layout": box.layout, "shape": box.shape.replace(", ", "\n")}
             cells |= {"parameters": _short(box.parameters), "FLOPs": _short(box.flops)}
             cells |= {name: own[name] for name in ("bytes", "FLOP/B", "time", "kept") if row == middle}
-            words.append(_cells(ax, box.name, cells, row, told if only in ("", box.name) else 0))
-        if len(kernel) > 1 and told >= 5:
+            words.append(_cells(ax, box.name, cells, row, upto))
+        if len(kernel) > 1 and upto >= 5:
             ends = [_y(row - len(kernel) + 1) - 10, _y(row) + 10]
             ax.plot([383, 379, 379, 383], [ends[0], *ends, ends[1]], color=INKS[GREY], linewidth=0.9, **_PLAIN)
             _write(ax, 386, ends[0] + 8, "one kernel", color=INKS[GREY], fontsize=8)
-        if told >= 6:
+        if upto >= 6:
             length = 106 * own["seconds"] / longest
             ax.add_patch(Rectangle((508, _y(middle) + 8), length, 3, color=ink, linewidth=0))
             _write(ax, 624, _y(middle), own["bound"], "right", fontsize=8, color=INKS[ink])
@@ -93,12 +87,41 @@ def block(
     _write(ax, _MIDDLE, _y(row), "the block", "center", weight="bold")
     total = _sums(boxes, roof) | {"parameters": _short(sum(box.parameters for box in boxes))}
     total |= {"FLOPs": _short(sum(box.flops for box in boxes)), "time": units.duration(seconds)}
-    words.append(_cells(ax, "the block", total, row, 0 if only else upto, weight="bold"))
-    _arrows(ax, [box.name for box in boxes])
+    words.append(_cells(ax, "the block", total, row, upto, weight="bold"))
+    _stack(ax, boxes, looks)
+    _write(ax, _MIDDLE, _TOP - 14, "b t d", "center", fontsize=8, color=INKS[GREY])
     fig.set_label("\n".join(words))
     share = sum(each["bound"] == "memory" for each in sums), len(sums), waiting / seconds
     finding = "{} of {} kernels wait for memory, for {:.0%} of the least time.".format(*share)
-    return fig, finding if upto >= 6 and not only else ""
+    return fig, finding if upto >= 6 else ""
+
+
+@drawn("One box")
+def one_box(config: Config, batch: int, tokens: int, name: str) -> Made:
+    """The block of a model as boxes, and written out beside them what each lesson says about the first of that name."""
+    boxes, spec = block_costs(config, batch, tokens), specs.find("NVIDIA H100 SXM5")
+    row = [box.name for box in boxes].index(name)
+    box, own = boxes[row], _sums([boxes[row]], Roofline(spec.peak("bfloat16"), spec.bandwidth))
+    title = f"One box of a block of {config.name}: what the notebooks find out"
+    fig, ax = _sheet(_y(len(boxes) + 0.2), title, _y(-1.9))
+    _stack(ax, boxes, {row: _BOUNDS["compute"]})
+    sizes = {"b": batch, "t": tokens, "s": tokens, "d": config.width, "f": config.hidden, "c": config.channels}
+    sizes |= {"h": config.heads, "kv": config.key_heads}
+    shape = ", ".join(" × ".join(f"{sizes[letter]}" for letter in part.split()) for part in box.shape.split(", "))
+    said = {"numbers in the result": (3, shape), "parameters": (4, _short(box.parameters))}
+    said |= {"FLOPs": (4, _short(box.flops)), "bytes moved": (5, own["bytes"]), "FLOPs per byte": (5, own["FLOP/B"])}
+    said |= {"least time on an H100": (6, own["time"]), "bytes kept for the backward pass": (7, own["kept"])}
+    near, far, top, bottom = 230, 694, _y(0.2), _y(11.8)
+    corners = [(138, _y(row) - 10), (near, top), (far, top), (far, bottom), (near, bottom), (138, _y(row) + 10)]
+    ax.add_patch(Polygon(corners, facecolor=GROUNDS[2], zorder=0))
+    tale = f"{batch * tokens} tokens, each a list of {config.width} numbers of 2 bytes"
+    _write(ax, near, _y(-0.5), tale, color=INKS[GREY], fontsize=9.5, label="")
+    for place, (text, (lesson, value)) in enumerate(said.items()):
+        _chip(ax, near + 26, _y(1.2 + 1.6 * place), lesson, "white", INKS[GREY])
+        _write(ax, near + 50, _y(1.2 + 1.6 * place), text, fontsize=10.5)
+        _write(ax, far - 14, _y(1.2 + 1.6 * place), value, "right", fontsize=10.5, weight="bold")
+    fig.set_label("\n".join(f"{name} | {text}: {value}" for text, (_, value) in said.items()))
+    return fig, ""
 
 
 def _sums(boxes: list[Box], roof: Roofline) -> dict[str, Any]:
@@ -139,10 +162,10 @@ def _write(ax: Axes, x: float, y: float, text: str, align: str = "left", **style
     ax.text(x, y, text, ha=align, **{"fontsize": 8.5, "va": "center", "label": "_"} | style)
 
 
-def _plate(ax: Axes, x: float, y: float, wide: float, tall: float, text: str, **look: Any) -> None:
-    """A box with round corners and a text in it, from its upper left."""
-    ax.add_patch(FancyBboxPatch((x, y), wide, tall, "round,pad=0,rounding_size=8", zorder=3, linewidth=1.0, **look))
-    _write(ax, x + wide / 2, y + tall / 2, text, "center", zorder=4)
+def _chip(ax: Axes, x: float, y: float, lesson: int, ink: str, paper: str) -> None:
+    """The number of a lesson."""
+    look = {"boxstyle": "round,pad=0.25", "facecolor": paper, "edgecolor": INKS[GREY], "linewidth": 0.8}
+    _write(ax, x, y, f"{lesson:02}", "center", fontsize=7.5, color=ink, bbox=look)
 
 
 def _y(row: float) -> float:
@@ -156,9 +179,7 @@ def _heads(ax: Axes, upto: int, rows: int, right: float) -> None:
     for lesson, x in _CHIPS.items():
         if x > right:
             break
-        ink, paper = ("white", INKS[GREY]) if lesson <= upto else (INKS[GREY], "white")
-        chip = {"boxstyle": "round,pad=0.25", "facecolor": paper, "edgecolor": INKS[GREY], "linewidth": 0.8}
-        _write(ax, x, _TOP - 50, f"{lesson:02}", "center", fontsize=7.5, color=ink, bbox=chip)
+        _chip(ax, x, _TOP - 50, lesson, *(("white", INKS[GREY]) if lesson <= upto else (INKS[GREY], "white")))
     for lesson, x, align, head in _COLUMNS.values():
         if x > right:
             break
@@ -175,11 +196,16 @@ def _cells(ax: Axes, name: str, cells: Mapping[str, str], row: float, upto: int,
     return " | ".join([name, *(f"{text} {column}".replace("\n", ", ") for column, text in shown.items())])
 
 
-def _arrows(ax: Axes, names: list[str]) -> None:
-    """The way of the data down through the boxes, and the two residuals beside it, which leave before the norms."""
+def _stack(ax: Axes, boxes: Sequence[Box], looks: Mapping[int, tuple[str, str]]) -> None:
+    """The boxes in their colours, the way of the data down through them, and the two residuals beside it."""
+    names, corner = [box.name for box in boxes], "round,pad=0,rounding_size=8"
+    for row, name in enumerate(names):
+        (ink, tint), (wide, text) = looks.get(row, _BOUNDS[""]), (20, "+") if name == "add" else (104, name)
+        look = {"zorder": 3, "linewidth": 1.0, "facecolor": tint, "edgecolor": INKS[ink]}
+        ax.add_patch(FancyBboxPatch((_MIDDLE - wide / 2, _y(row) - 10), wide, 20, corner, **look))
+        _write(ax, _MIDDLE, _y(row), text, "center", zorder=4)
     for row in range(len(names) + 1):
         arrow(ax, (_MIDDLE, _y(row - 1) + 10), (_MIDDLE, _y(row) - 10), INKS[GREY], **_TIP)
-    _write(ax, _MIDDLE, _TOP - 14, "b t d", "center", fontsize=8, color=INKS[GREY])
     first, second = (row for row, name in enumerate(names) if name == "add")
     for start, add in ((-0.5, first), (first + 0.5, second)):
         look = {"color": INKS[GREY], "linewidth": 1, "zorder": 1, **_PLAIN}

@@ -79,7 +79,7 @@ def bars(sizes: Mapping[str, float | Sizes], title: str, xlabel: str, limit: tup
     wide = {size: size > far * (0.016 + 0.013 * len(f"{size:.3g}")) for row in stacks.values() for size in row.values()}
     small = [[part for part in parts if several and not wide.get(row.get(part), True)] for row in stacks.values()]
     tall = 0.58 if any(small) else 0.4
-    room = 0.85 + 0.25 * bool(limit) + 0.16 * title.count("\n") + 0.25 * several * math.ceil(len(parts) / 4)
+    room = 0.85 + 0.25 * bool(limit) + 0.16 * (title + xlabel).count("\n") + 0.25 * several * math.ceil(len(parts) / 4)
     fig, ax = canvas(room + tall * len(stacks), title, xlabel)
     for part, tint, ink in zip(parts, TINTS, INKS, strict=False):
         sizes_ = np.array([stack.get(part, 0.0) for stack in stacks.values()])
@@ -104,7 +104,7 @@ def bars(sizes: Mapping[str, float | Sizes], title: str, xlabel: str, limit: tup
     for patch in ax.patches:  # after the legend, which copies the first of them
         patch.set_linewidth(0.8 * (patch.get_width() > 0))  # of a part of size 0 an edge would be left
     _rows(ax, sizes, dict([limit] if limit else []))
-    return fig, f"{', '.join(f'{row} {number(total)}' for row, total in totals.items())} ({xlabel})."
+    return fig, f"{', '.join(f'{row} {number(total)}' for row, total in totals.items())} ({xlabel.splitlines()[0]})."
 
 
 def _by_1_2_5(axis: Axis) -> None:

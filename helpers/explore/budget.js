@@ -3,7 +3,7 @@
 
 const MAP = { batch: powers(0, 14), tokens: powers(7, 17) };
 const TINTS = { weights: "blue", gradients: "vermillion", moments: "green", "master copy": "purple",
-  activations: "grey", logits: "yellow", "KV cache": "vermillion" };
+  activations: "grey", "3 × logits": "yellow", "KV cache": "vermillion" };
 
 // As helpers.budget. What is kept for the backward pass is so much per token of each text, and so much per token.
 function stepOf({ task, precision, devices, batch, tokens, recompute }, model, { weight, gradient, moments, master,
@@ -25,7 +25,8 @@ function stepOf({ task, precision, devices, batch, tokens, recompute }, model, {
     gradient * share);
   const flops = batch * forward * 3 + (recompute ? batch * forward - 2 * batch * tokens * model.head : 0);
   const moved = (recompute ? 4 : 3) * weight * model.parameters + 2 * (weight + gradient + moments + master) * share;
-  return { memory: { ...memory, activations, logits }, flops, peak, bytes: moved + 2 * (all + logits) };
+  const parts = { ...memory, activations, "3 × logits": 3 * logits }; // at the loss, two more tables of their size
+  return { memory: parts, flops, peak, bytes: moved + 2 * (all + logits) };
 }
 const rateOf = (spec, precision) => spec.rates[precision.replace("mixed ", "")];
 

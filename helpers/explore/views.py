@@ -175,9 +175,12 @@ class Plan(View, module="budget.js"):
         arithmetic, moving = (units.duration(seconds) for seconds in step.times(self.roof))
         fits = "fits" if step.peak <= capacity else "does not fit"
         title = f"{self.model} on {self.devices} × {self.machine}: {fits}, {units.si(step.peak, 'B')} at the peak"
-        title += f"\n{self.task}, {self.precision}, {self.batch} text{several} of {self.tokens} tokens"
-        title += f"{' each' if several else ''}{', recomputing' if self.recompute else ''}"
-        title += f"\none step: {arithmetic} of arithmetic, {moving} of memory traffic"
+        told = f"GB per device{', not all at once' if self.task == 'training' else ''}"
+        told += f"\n{self.task}, {self.precision}, {self.batch} text{several} of {self.tokens} tokens"
+        told += f"{' each' if several else ''}{', recomputing' if self.recompute else ''}"
+        told += f"\none step: {arithmetic} of arithmetic, {moving} of memory traffic"
         memory = {term: nbytes / 1e9 for term, nbytes in step.memory.items()}
+        if logits := memory.pop("logits", 0):  # at the loss their logarithms and the gradients of these, too
+            memory["3 × logits"] = 3 * logits
         limit = f"{units.si(capacity, 'B')}: one device", capacity / 1e9
-        return draw.bars({"all parts": memory}, title, "GB per device", limit)
+        return draw.bars({"all parts": memory}, title, told, limit)
