@@ -45,7 +45,7 @@ GALLERY = {
     "bars of parts": lambda: draw.bars({"r": {"p": 2, "q": 4}, "s": {"q": 0.01}}, "title", "bytes", ("all", 8)),
     "dots": lambda: draw.dots({"a": 1e20, "b": 2e25}, "title", "FLOP", limits={"line": 1e26}),
     "dots in pairs": lambda: draw.dots(TIMES, "title", "time", ROLES),
-    "memory_over_time": lambda: draw.memory_over_time([1e9, 3e9, 2e9], "title", {"forward": 0, "backward": 2}),
+    "memory_over_time": lambda: draw.memory_over_time({"a": [1e9, 3e9, 2e9]}, "title", {"forward": 0, "backward": 2}),
     "roofline": lambda: draw.roofline({"H100": H100}),
     "roofline of many": lambda: draw.roofline({"CPU": CPU}, OPS, "many points", height=4.5),
     "roofline of dtypes": lambda: draw.roofline({f"{10**i}": Roofline(10.0 ** (12 + i), 1e11) for i in range(3)}),
@@ -186,8 +186,8 @@ def test_layouts_have_a_cell_per_bit_and_strips_per_position():
     (lambda: draw.bars({"a": {"p": 1, "q": 2}, "b": 4}, "t", "GB"), "a 3, b 4 (GB)."),
     (lambda: draw.dots({"a": 1.0, "b": 20.0}, "t", "FLOP"), "a 1, b 20."),
     (lambda: draw.dots(TIMES, "t", "time", ROLES), "Memory / arithmetic: a 2000, b 0.5."),
-    (lambda: draw.memory_over_time([1e9, 5e9, 2e9], "t", {"go": 0, "back": 2}),
-     "The peak 5 GB comes at operation 1 of 3, in go."),
+    (lambda: draw.memory_over_time({"a": [1e9, 5e9, 2e9], "b": [1, 2]}, "t"),
+     "a 5 GB at operation 1 of 3; b 2 bytes at operation 1 of 2."),
     (lambda: draw.roofline(TWO_ROOFS, [draw.Point("a", 170, 2.65e14)]),
      "Ridges at 153, 201 FLOP/byte. In between: a."),
     (lambda: draw.roofline({"CPU": CPU}, [draw.Point("a", 4.4, 20e9, 10e9), draw.Point("b", 4.5, 20e9)]),
@@ -205,6 +205,13 @@ def test_spacing_draws_the_gap_of_the_format():
         for value, gap in drawn[name]:
             near = formats.neighbours(value, name)
             assert gap == near.above - near.nearest
+
+
+def test_a_part_without_a_name_is_room_and_nothing_is_said_of_it():
+    drawing = draw.bars({"r": {"p": 2}, "s": {"": 2, "p": 1}}, "title", "bytes")
+    (room, _), (ax,) = drawing.figure.axes[0].containers, drawing.figure.axes
+    assert [bar.get_facecolor()[3] for bar in room] == [0, 0] and set(texts(drawing)) == {"2", "1", "3", ""}
+    assert [text.get_text() for text in ax.figure.legends[0].get_texts()] == ["p"]
 
 
 def test_a_prediction_is_open_and_a_measurement_filled():

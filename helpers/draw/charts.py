@@ -20,15 +20,8 @@ Sizes = Mapping[str, float]
 
 
 @drawn("Line chart")
-def lines(
-    series: Series,
-    title: str,
-    xlabel: str,
-    ylabel: str,
-    log: str = "",
-    marks: Mapping[str, Place] | None = None,
-    levels: Sizes | None = None,
-) -> Made:
+def lines(series: Series, title: str, xlabel: str, ylabel: str, log: str = "",
+          marks: Mapping[str, Place] | None = None, levels: Sizes | None = None) -> Made:  # fmt: skip
     """Lines with their names at the right end: `series` maps a name to its x and its y values, as many of both.
 
     `log` names the logarithmic axes, as in "xy"; `marks` maps a text to the point (x, y) that it stands beside, with
@@ -40,9 +33,7 @@ def lines(
         look = {"color": colour, "linestyle": dash, "linewidth": width, "marker": marker if 2 < len(x) <= 12 else ""}
         ax.plot(x, y, label=name, **look)
     ax.set(xscale="log" if "x" in log else "linear", yscale="log" if "y" in log else "linear")
-    for name, height in (levels or {}).items():
-        ax.axhline(height, color=GREY, linewidth=1.2, marker="", zorder=1.5, label="_level")
-        note(ax, name, (0, height), (5, 7), xycoords=("axes fraction", "data"), fontsize=8.5)
+    _levels(ax, levels or {}, 0)
     past_ends(ax)
     for text, at in (marks or {}).items():
         ax.plot(*at, "o", color=BLACK, markerfacecolor="white", markersize=7, zorder=4, label=text)
@@ -66,11 +57,12 @@ def lines(
 def bars(sizes: Mapping[str, float | Sizes], title: str, xlabel: str, limit: tuple[str, float] | None = None) -> Made:
     """A bar per row from 0, its size beside it: one number, or the sizes of its named parts (six at most), stacked.
 
-    A part too small for its number is named below it. `limit` is a name and a place for a line. Raises
-    ValueError for more parts, for negative sizes and for no bars.
+    A part named "" is left empty; one too small for its number is named below it. `limit` is a name and a place for a
+    line. Raises ValueError for more parts, for negative sizes and for no bars.
     """
     stacks = {row: size if isinstance(size, Mapping) else {"_size": size} for row, size in sizes.items()}
-    parts = list(dict.fromkeys(part for stack in stacks.values() for part in stack))
+    parts = sorted(dict.fromkeys(part for stack in stacks.values() for part in stack), key=bool)  # the empty one first
+    looks = [("none", "none")] * ("" in parts) + [*zip(TINTS, INKS, strict=False)]
     if not 1 <= len(parts) <= len(TINTS) or min(min(stack.values()) for stack in stacks.values()) < 0:
         raise ValueError(f"bars have 1 to {len(TINTS)} parts, of 0 or more each, got {dict(sizes)}")
     totals = {row: sum(stack.values()) for row, stack in stacks.items()}
@@ -81,12 +73,12 @@ def bars(sizes: Mapping[str, float | Sizes], title: str, xlabel: str, limit: tup
     tall = 0.58 if any(small) else 0.4
     room = 0.85 + 0.25 * bool(limit) + 0.16 * (title + xlabel).count("\n") + 0.25 * several * math.ceil(len(parts) / 4)
     fig, ax = canvas(room + tall * len(stacks), title, xlabel)
-    for part, tint, ink in zip(parts, TINTS, INKS, strict=False):
+    for part, (tint, ink) in zip(parts, looks, strict=False):
         sizes_ = np.array([stack.get(part, 0.0) for stack in stacks.values()])
-        look = {"color": tint, "edgecolor": ink, "linewidth": 0.8, "label": part}
+        look = {"color": tint, "edgecolor": ink, "linewidth": 0.8, "label": part or "_room"}
         stacked = ax.barh(range(len(stacks)), sizes_, 0.24 / tall, ends, **look)
         if several:
-            texts = [f"{size:.3g}" if wide.get(size) else "" for size in sizes_]
+            texts = [f"{size:.3g}" if part and wide.get(size) else "" for size in sizes_]
             ax.bar_label(stacked, texts, label_type="center", fontsize=8.5)
         ends += sizes_
     for place, (stack, few) in enumerate(zip(stacks.values(), small, strict=True)):
@@ -105,6 +97,14 @@ def bars(sizes: Mapping[str, float | Sizes], title: str, xlabel: str, limit: tup
         patch.set_linewidth(0.8 * (patch.get_width() > 0))  # of a part of size 0 an edge would be left
     _rows(ax, sizes, dict([limit] if limit else []))
     return fig, f"{', '.join(f'{row} {number(total)}' for row, total in totals.items())} ({xlabel.splitlines()[0]})."
+
+
+def _levels(ax: Axes, levels: Sizes, end: int) -> None:
+    """Thin horizontal lines, named above at the left end, 0, or the right one, 1."""
+    look = {"xycoords": ("axes fraction", "data"), "fontsize": 8.5, "ha": ("left", "right")[end]}
+    for name, height in levels.items():
+        ax.axhline(height, color=GREY, linewidth=1.2, marker="", zorder=1.5, label="_level")
+        note(ax, name, (end, height), (5 - 10 * end, 7), **look)
 
 
 def _by_1_2_5(axis: Axis) -> None:
@@ -156,13 +156,8 @@ def dots(values: Mapping[str, float | Place], title: str, xlabel: str, roles: Se
     for place, pair in enumerate(table.values()) if roles else ():
         ax.plot(pair, [place, place], color=GREY, linewidth=1.2, marker="", label="_gap", zorder=2)
         for (time, role), shift in zip(sorted(zip(pair, roles, strict=True)), (-8, 8), strict=True):
-            look = {
-                "ha": "right" if shift < 0 else "left",
-                "color": INKS[_ROLES[role][0]],
-                "fontsize": 8.5,
-                "bbox": PLATE,
-            }
-            note(ax, units.si(time, "s"), (time, place), (shift, 0), **look)
+            look = {"ha": "right" if shift < 0 else "left", "color": INKS[_ROLES[role][0]], "bbox": PLATE}
+            note(ax, units.si(time, "s"), (time, place), (shift, 0), fontsize=8.5, **look)
     right = {row: pair[-1] / pair[0] if roles else pair[0] for row, pair in table.items()}
     for place, value in enumerate(right.values()):
         look = {"xycoords": ("axes fraction", "data"), "weight": "bold", "fontsize": 8.5, "label": "_right"}
@@ -180,24 +175,28 @@ def dots(values: Mapping[str, float | Place], title: str, xlabel: str, roles: Se
 
 
 @drawn("Memory over time")
-def memory_over_time(nbytes: Sequence[float], title: str, phases: Mapping[str, int] | None = None) -> Made:
-    """Bytes in use after each operation of a step, as a filled curve with its peak marked.
+def memory_over_time(curves: Mapping[str, Sequence[float]], title: str, phases: Mapping[str, int] | None = None,
+                     levels: Sizes | None = None) -> Made:  # fmt: skip
+    """Bytes in use after each operation of a step, a filled curve for each way to run it, named at its peak.
 
-    `phases` maps a name to the index of the operation with which it begins: {"forward": 0, "backward": 40}.
+    `phases` maps a name to the index of the operation with which it begins: {"forward": 0, "backward": 40}; `levels`
+    are thin horizontal lines with a name each.
     """
     fig, ax = canvas(3.1, title, "operation", "memory")
-    steps, phases = range(len(nbytes)), phases or {}
-    peak = max(steps, key=lambda step: nbytes[step])
-    ax.fill_between(steps, nbytes, step="post", color=TINTS[0], linewidth=0, label="_area")
-    ax.step(steps, nbytes, where="post", color=BLUE, marker="", label="in use")
-    ax.plot([peak], [nbytes[peak]], "o", color=VERMILLION, markersize=7, zorder=4, label="peak")
-    side, shift = ("right", -9) if peak > len(nbytes) / 2 else ("left", 9)
-    words = f"peak {units.si(nbytes[peak], 'B')}"
-    note(ax, words, (peak, nbytes[peak]), (shift, 6), ha=side, weight="bold", bbox=PLATE)
-    for name, start in phases.items():
+    end, top, found = max(map(len, curves.values())) - 1, max(map(max, curves.values())), []
+    for (name, nbytes), (colour, *_), tint in zip(curves.items(), LOOKS, TINTS, strict=False):
+        steps, peak = range(len(nbytes)), max(range(len(nbytes)), key=nbytes.__getitem__)
+        ax.fill_between(steps, nbytes, step="post", color=tint, linewidth=0, label="_area")
+        ax.step(steps, nbytes, where="post", color=colour, linewidth=1.5, marker="", label=name)
+        ax.plot([peak], [nbytes[peak]], "o", color=VERMILLION, markersize=7, zorder=4, label="peak")
+        found.append(f"{name} {units.si(nbytes[peak], 'B')}")
+        look = {"ha": "right" if peak > end / 2 else "left", "color": INKS[colour], "weight": "bold", "bbox": PLATE}
+        note(ax, found[-1], (peak, nbytes[peak]), (-9 if peak > end / 2 else 9, 6), **look)
+        found[-1] += f" at operation {peak} of {len(nbytes)}"
+    for name, start in (phases or {}).items():
         ax.axvline(start, color=GREY, linewidth=0.8, linestyle=DASHES, label="_phase")
-        note(ax, name, (start, nbytes[peak] * 1.22), (3, 0), fontsize=8.5)
+        note(ax, name, (start, top * 1.22), (3, 0), fontsize=8.5)
     ax.yaxis.set_major_formatter(EngFormatter("B"))
-    ax.set(xlim=(0, len(nbytes) - 1), ylim=(0, nbytes[peak] * 1.3))
-    during = "".join(f", in {name}" for name in [name for name, start in phases.items() if start <= peak][-1:])
-    return fig, f"The {words} comes at operation {peak} of {len(nbytes)}{during}."
+    ax.set(xlim=(0, end), ylim=(0, top * 1.3))
+    _levels(ax, levels or {}, 1)
+    return fig, f"{'; '.join(found)}."
