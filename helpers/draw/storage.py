@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
 from helpers.draw.drawing import (  # isort: skip
-    BLUE, GREEN, GREY, INKS, TINTS, VERMILLION, WIDTH, Made, Place, arrow, canvas, cell, drawn, rows,
+    BLUE, GREEN, GREY, INKS, PLATE, TINTS, VERMILLION, WIDTH, Made, Place, arrow, canvas, cell, drawn, rows,
 )  # fmt: skip
 from helpers.storage import layout, offset_of, plan_view, same_storage
 
@@ -28,10 +28,10 @@ def storage(views: torch.Tensor | Views, title: str, *, trace: Sequence[int] | N
     """Tensors as grids, and below them the one storage that they share, as a strip with a lane per tensor.
 
     A lane marks the cells that its tensor touches, with the position of the element: 0 for the first, 1 for the next;
-    `×3` where three elements share the cell. For a single tensor, arrows show the step of each dimension, and `trace`
-    is the index of one element to be followed from the grid to the strip. Up to six tensors of at most three
-    dimensions and 96 elements, on a storage of at most 24 cells; raises ValueError for tensors that do not fit or are
-    of different storages, and for a trace of several tensors.
+    `×3` where three share the cell; a single tensor has no lane if these are the offsets. For a single tensor, arrows
+    show the step of each dimension, and `trace` is the index of one element to be followed from the grid to the strip.
+    Up to six tensors of at most three dimensions and 96 elements, on a storage of at most 24 cells; raises ValueError
+    for tensors that do not fit or are of different storages, and for a trace of several tensors.
     """
     single = isinstance(views, torch.Tensor)
     views = {"": views} if single else dict(views)
@@ -50,8 +50,9 @@ def storage(views: torch.Tensor | Views, title: str, *, trace: Sequence[int] | N
         x, deep = x + wide, max(deep, y - corner[1] + (view.shape[-2] if view.dim() > 1 else 1) + 0.55)
         right = max(right, x)
     moving = [k for k, size in enumerate(view.shape) if size > 1 and view.numel()] if single else []
-    top, bottom = y - deep - 0.85 * len(moving), y - deep - 0.85 * (len(moving) + len(views)) - 1.8
-    _strip(ax, top, cells, views)
+    lanes = {} if single and offsets(view) == [*range(len(cells))] else views  # the offsets say it all
+    top, bottom = y - deep - 0.85 * len(moving), y - deep - 0.85 * (len(moving) + len(lanes)) - 1.8
+    _strip(ax, top, cells, lanes)
     for level, k in enumerate(sorted(moving, key=lambda k: (-view.stride(k), k)), 1):  # the longest step on top
         _step(ax, top, view, k, 0.4 + 0.85 * (len(moving) - level))
     orders = {name or "tensor": [*map(str, offsets(view))] for name, view in views.items()}
@@ -145,15 +146,14 @@ def _strip(ax: Axes, top: float, cells: Sequence[Any], views: Views) -> None:
 
 
 def _step(ax: Axes, top: float, view: torch.Tensor, k: int, level: float) -> None:
-    """The step along the strip from the first element to its neighbour in dimension k, with its label at the right."""
-    left, colour = _MARGIN + view.storage_offset() + 0.3 + 0.2 * k, _DIM_COLOURS[k]  # two of one length: side by side
+    """The step along the strip from the first element to its neighbour in dimension k, with its label above it."""
+    start, colour = _MARGIN + view.storage_offset(), _DIM_COLOURS[k]
+    left = start + 0.3 + 0.2 * k  # two of one length lie side by side
     right = left + (view.stride(k) or 0.4)  # a step of 0 leads back to its own cell
-    style = {"linewidth": 1.5, "marker": "", "color": colour, "label": "_step"}
-    ax.plot([left, left, right], [top, top + level, top + level], **style)
+    ax.plot([left, left, right], [top, top + level, top + level], linewidth=1.5, marker="", color=colour, label="_step")
     arrow(ax, (right, top + level), (right, top), colour)
-    place, side = (right + 0.2, "left") if view.stride(k) else (left - 0.2, "right")
-    look = {"va": "center", "ha": side, "fontsize": 8.5, "color": INKS.get(colour, colour)}
-    ax.text(place, top + level, f"dim {k}: +{view.stride(k)}", **look)
+    look = {"va": "bottom", "fontsize": 8.5, "color": INKS.get(colour, colour), "bbox": PLATE, "zorder": 6}
+    ax.text(start + 0.8, top + level + 0.12, f"dim {k}: +{view.stride(k)}", **look)
 
 
 def _trace(ax: Axes, top: float, view: torch.Tensor, index: tuple, corner: Place, scale: float) -> str:
@@ -176,18 +176,17 @@ def merging(views: Views, title: str) -> Made:
 
     Below a strip are the step inside a row and the jump from the end of the first row to the second: they merge where
     the two are equal, so that one stride serves all. Up to four views of two dimensions, each of at least 2 × 2
-    elements, on at most 24 cells; raises ValueError for others.
+    elements, on storages of at most 24 cells; raises ValueError for others.
     """
-    orders = {name: offsets(view) for name, view in views.items()}
+    findings, cells = [], {name: layout(view).storage_bytes // view.element_size() for name, view in views.items()}
     for name, view in views.items():
-        if view.dim() != 2 or min(view.shape) < 2 or max(orders[name]) >= 24 or len(views) > 4:
+        if view.dim() != 2 or min(view.shape) < 2 or cells[name] > 24 or len(views) > 4:
             limits = "merging shows up to 4 views of at least 2 × 2 on 24 cells"
             raise ValueError(f"{limits}, {name} is {tuple(view.shape)}")
-    columns, findings = max(map(max, orders.values())) + 1, []
     fig, ax = canvas(0.45 + 1.15 * len(views), title)
     for row, (name, view) in enumerate(views.items()):
-        y, order, (height, width), (outer, inner) = -3.6 * row, orders[name], view.shape, view.stride()
-        for offset in range(columns):
+        y, order, (height, width), (outer, inner) = -3.6 * row, offsets(view), view.shape, view.stride()
+        for offset in range(cells[name]):
             position = order.index(offset) if offset in order else None
             tint = "white" if position is None else TINTS[position // width % 5]
             cell(ax, offset, y, "" if position is None else str(position), tint)
@@ -202,7 +201,7 @@ def merging(views: Views, title: str) -> Made:
         words = f"step {inner:+d}, jump {order[width] - order[width - 1]:+d}: {rule}, {verdict}".replace("-", "−")
         ax.text(0, y + 1.75, f"{name}  shape {tuple(view.shape)}, stride {view.stride()}", fontsize=8.5)
         ax.text(0, y + 1.15, words, weight="bold", color=INKS[colour], fontsize=8.5)
-    ax.set(xlim=(-0.1, columns + 0.1), ylim=(-3.6 * (len(views) - 1) - 1.4, 2.5))
+    ax.set(xlim=(-0.1, max(cells.values()) + 0.1), ylim=(-3.6 * (len(views) - 1) - 1.4, 2.5))
     return fig, f"{'; '.join(findings)}."
 
 
@@ -210,9 +209,9 @@ def merging(views: Views, title: str) -> Made:
 def walk(views: Views, title: str, *, steps: int = 16, line: int = 64) -> Made:
     """The cache lines that the first steps of a walk touch: a row per line of memory, a cell per element.
 
-    `views` maps the name of a walk to a tensor whose elements are visited in order; they share a storage, and the
-    cells carry the number of the step. `line` is the size of a cache line in bytes. Raises ValueError for more than
-    three walks, and for walks beyond 24 lines of 32 elements.
+    `views` maps the name of a walk to a tensor whose elements are visited in order; they share a storage. Cells carry
+    the number of the step, and are grey where they are fetched in vain. `line` is the size of a cache line in bytes.
+    Raises ValueError for more than three walks, and for walks beyond 24 lines of 32 elements.
     """
     first = next(iter(views.values()))
     wide = line // first.element_size()
@@ -225,9 +224,14 @@ def walk(views: Views, title: str, *, steps: int = 16, line: int = 64) -> Made:
     for panel, (name, order) in enumerate(orders.items()):
         lines, left = {offset // wide for offset in order}, panel * (wide + 2.0)
         for offset in range(tall * wide):
-            tint = TINTS[1] if offset in order else "#FBEBDD" if offset // wide in lines else "white"
+            tint = TINTS[1] if offset in order else TINTS[4] if offset // wide in lines else "white"
             text = str(order.index(offset)) if offset in order else ""
             cell(ax, left + offset % wide, -(offset // wide), text, tint, fontsize=7)
+        unused, other = (lines, TINTS[4], "fetched, not used"), ({*range(tall)} - lines, "white", "not fetched")
+        for rest, face, words in (unused, other):
+            if len(rest) * wide > len(order):  # otherwise each number that is fetched is used
+                look = {"ha": "center", "va": "center", "bbox": PLATE | {"facecolor": face}, "label": "_kind"}
+                ax.text(left + wide / 2 + 0.5, 0.5 - sum(rest) / len(rest), words, **look)
         count = f"{len(lines)} line{'s' if len(lines) > 1 else ''}"
         counts.append(f"{name}: {len(order)} steps touch {count}")
         ax.text(left, 2.3, name, fontsize=9, weight="bold")

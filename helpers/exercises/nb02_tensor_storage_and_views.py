@@ -1,4 +1,4 @@
-"""The exercises of notebook 02."""
+"""The exercises and the guesses of notebook 02."""
 
 import copy
 import itertools
@@ -10,65 +10,98 @@ from collections.abc import Callable, Sequence
 import torch
 
 from helpers.exercises.costs import allocated_bytes
-from helpers.exercises.exercise import Exercise, function, part, parts, value, whole
+from helpers.exercises.exercise import Exercise, function, guess, part, parts, value, whole
 
 # fmt: off
 
-value("permuted_stride", (60, 5, 20, 1), [
-    ((60, 15, 5, 1), "Those are the strides of a fresh tensor of that shape: permute moves no data."),
-    ((60, 20, 5, 1), "Those are the strides before the permute: they move along with their dimensions."),
-    ((2, 4, 3, 5), "That is the new shape; the question asks for the stride."),
-    ((240, 20, 80, 4), "Those are bytes: a stride counts elements."),
-    ((1, 5, 20, 60), "You reversed all dimensions: permute(0, 2, 1, 3) swaps the two in the middle."),
-    ((1, 6, 2, 24), "You let the first index run fastest: in a fresh tensor it is the last."),
-    ((1, 20, 5, 60), "You reversed all dimensions: permute(0, 2, 1, 3) swaps the two in the middle."),
-    ((120, 20, 60, 5), "A stride multiplies the sizes to its right, without its own."),
-    ((120, 60, 20, 5), "A stride multiplies the sizes to its right, without its own; and then comes the permute."),
-    ((120, 60, 15, 5), "A stride multiplies the sizes to its right, without its own; and a permute moves no data."),
-    ((12, 4, 3, 5), "A stride is the product of all sizes to its right, not of one of them."),
-    ((3, 5, 4, 1), "A stride is the product of all sizes to its right, not the next size alone."),
-    ((3, 4, 5, 1), "A stride is the product of all sizes to its right, not the next size alone."),
-    ((4, 3, 5, 1), "A stride is the product of all sizes to its right, not the next size alone."),
-    ((0, 2, 1, 3), "That is the order of the dimensions; the question asks for their strides."),
-    ((240, 80, 20, 4), "Those are bytes, and from before the permute: a stride counts elements."),
-    ((240, 60, 20, 4), "Those are bytes, of a fresh tensor of the new shape: strides count elements and move along."),
-    ((1, 2, 8, 24), "You let the first index run fastest, in a fresh tensor of the new shape: no number moves."),
-    ((1, 2, 6, 24), "You let the first index run fastest: in a fresh tensor it is the last."),
-    ((60, 5, 20, 0), "The last index has a stride, too: its next element is one cell further."),
-    ((5, 60, 20, 1), "The first and the last dimension stay: permute(0, 2, 1, 3) exchanges the middle ones."),
-    ((20, 60, 5, 1), "The first and the last dimension stay: permute(0, 2, 1, 3) exchanges the middle ones."),
-    ((60, 20, 1, 5), "The first and the last dimension stay: permute(0, 2, 1, 3) exchanges the middle ones."),
-    ((60, 5, 12, 1), "A stride multiplies the sizes to its right: for the last but two these are 4 and 5."),
-])
+
+def _other(k: int) -> Callable[[str], str]:
+    return lambda right: right[:k] + ("c" if right[k] == "v" else "v") + right[k + 1 :]
+
+
+guess("three_words", "`contiguous` writes every number once more; the other two write none.",
+      (18.9, "That is one copy for each word."), (0, "One of the words does write."),
+      (12.6, "That is read and written: only what is written is new."), (1.57, "Each number has 4 bytes."))
+guess("next_token", "A token has 12 heads of 64 channels.",
+      (64, "That is how far away the next head is."), (786432, "That is how far away the next text is."),
+      (3072, "Those are bytes: a stride counts cells."), (1, "That is how far away the next channel is."),
+      (12, "Each head has 64 channels, too."), (65536, "The tokens stand to the left: 12 and 64 are passed."),
+      (1024, "That is how many tokens there are: a step passes what stands to their right."))
+guess("permuted_note", "Each stride comes along with its dimension.",
+      ((6, 3, 1), "So it would be in a fresh tensor of that shape, but nothing has moved."),
+      ((12, 4, 1), "That is the stride of z itself."), ((4, 2, 3), "That is the new shape."),
+      ((4, 1, 12), "You sent dimension 0 to place 2: permute(2, 0, 1) fetches dimension 2 to place 0."),
+      ((1, 4, 12), "You reversed all three: behind the last come the first two, in their old order."))
+guess("seven_lines", "Views: the first reshape, float and NumPy.", *[(_other(k), each) for k, each in enumerate((
+    "1: m is contiguous, and has a view in any shape of 24.", "2: reshape looks for a view, but here finds none.",
+    "3: a list as index always copies.", "4: flip would need a negative stride, which PyTorch does not have.",
+    "5: m is float32 already, so float() returns m itself.", "6: each number is converted to another dtype.",
+    "7: numpy() and from_numpy() both use the memory that is there."))],
+      ("vcccccc", "5: m is float32 already, so float() returns m itself. 7: NumPy uses the same memory."))
+guess("small_slice", "A view holds on to the whole storage, not just to its own elements.",
+      (12, "So says part.nbytes, but that counts elements, not what they keep alive."),
+      (10e6, "That is how many numbers it had, of 4 bytes each."), (0, "del takes away a name; part is another."))
+guess("all_windows", "These are the million numbers, each counted once.",
+      (2.05e9, "That is numel × element size: most cells count 512 times."), (2048, "That is one window."),
+      (1e6, "That is how many numbers there are, of 4 bytes each."), (512, "That is one window, without its bytes."))
+guess("one_token", "With one token the next head does come 64 cells later. So a test with T = 1 finds no bug.",
+      ("error", "Nothing lies between two heads of a single token."), ("copy", "view never copies."))
+guess("far_apart", "It fetches 16 times as many bytes, 128 MB for 8 MB of numbers.",
+      (1, "Both add as many numbers, but the adding is not what takes the time."),
+      (16, "So many times the bytes, indeed; the rest is how fast this machine fetches them."))
+guess("over_the_link", "The link moves at most 63 GB/s, the GPU's memory 3350 GB/s.",
+      (3350 / 63 / 2, "That adds up both directions of the link, of which a copy uses one."),
+      (3350 / 63 / 8, "The lanes carry bits, and a byte has eight."), (3350 / 63 * 16, "The slot has 16 lanes."))
+guess("product_and_sum", "4 MB for the result and 4 MB for the product, which nobody asked for.",
+      (4e6, "The product has to be somewhere, too."), (12e6, "a, b and c are not new."),
+      (16e6, "a, b and c are not new; the product is."), (20e6, "a, b and c are not new."))
+guess("one_weight", "The batch merges with the rows.",
+      (32, "All meet the same weight, so their rows can form one tall matrix."),
+      (4, "Both batch dimensions merge, not one alone."), (8, "Both batch dimensions merge, not one alone."))
+guess("cache_repeated", "That is the whole cache, four times over.",
+      (1.07, "That is the cache itself."), (2.15, "That is for the keys or the values alone."),
+      (0.134, "That is one layer of 32."), (3.22, "The copy holds the first of the four, too."),
+      (5.37, "The cache is read, too, but the question is what is written."),
+      (8.59, "A bfloat16 has 2 bytes, and only what is written counts."), (4, "That is in GiB: a GB has 10⁹ bytes."))
+
+_OWN, _SIZE = "A stride multiplies the sizes to its right, not its own.", "That is a size: multiply those to its right."
+_BYTES, _ENDS = "That is in bytes: a stride counts elements.", "permute(0, 2, 1, 3) leaves the first and last alone."
+parts("permuted_stride", **{
+    "1": part(60, [(120, _OWN), (240, _BYTES), (2, _SIZE), (3, _SIZE), (4, _SIZE), (5, _ENDS), (20, _ENDS),
+                   (0, "That is the order of the dimensions; the question asks for their strides."),
+                   (1, "You reversed the order, or let the first index run fastest: in a fresh tensor it is the last."),
+                   (12, "To the right of size 2 stand three sizes, not two."), (24, "To its right, not to its left."),
+                   (6, "To its right, not to its left.")]),
+    "2": part(5, [(20, "That is the second stride before the permute: each moves along with its dimension."),
+                  (15, "So it would be in a fresh tensor of the new shape: permute moves no data."),
+                  (60, _ENDS), (1, _ENDS), (4, _SIZE), (3, _SIZE), (12, "Size 4 comes here, with its old stride.")]),
+    "3": part(20, [(5, "The two in the middle change places."), (60, _OWN), (80, _BYTES), (4, _SIZE), (3, _SIZE),
+                   (15, "The sizes to its right are those of before the permute."), (1, _ENDS), (12, _OWN)]),
+    "4": part(1, [(0, "The last index has a stride, too: its next element is one cell further."), (5, _OWN),
+                  (4, _BYTES), (60, _ENDS), (20, _ENDS), (24, "In a fresh tensor the last index runs fastest.")]),
+})
+
+
+def _digits(offset: float, sizes: Sequence[int], take: Callable = operator.mod, keep: Callable = operator.floordiv):
+    """One size after the other: what `take` gives of offset and size; `keep` gives the offset for the next."""
+    digits = []
+    for size in sizes:
+        digits.append(take(offset, size))
+        offset = keep(offset, size)
+    return tuple(digits)
 
 
 def _index_at(offset: int, shape: tuple[int, ...]) -> tuple[int, ...]:
-    digits = []
-    for size in reversed(shape):
-        offset, digit = divmod(offset, size)
-        digits.append(digit)
-    return tuple(reversed(digits))
+    return _digits(offset, shape[::-1])[::-1]
+
+
+def _three(offset: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+    _, b, c = shape
+    return offset // (b * c), offset // c % b, offset % c
 
 
 def _dense(shape: tuple[int, ...]) -> list[int]:
     return [math.prod(shape[k + 1 :]) for k in range(len(shape))]
-
-
-def _peeled(offset: int, by: Sequence[int], modulo: Sequence[int] = (), keep: Callable = operator.floordiv) -> tuple:
-    """From the left: what `keep` gives of offset and divisor, then the remainder, by the divisor if not `modulo`."""
-    digits = []
-    for divisor, rest in zip(by, modulo or by, strict=True):
-        digits.append(keep(offset, divisor))
-        offset %= rest
-    return tuple(digits)
-
-
-def _halves(offset: float, shape: tuple[int, ...]) -> tuple[float, ...]:
-    digits = []
-    for size in reversed(shape):
-        digits.append(offset % size)
-        offset = offset / size
-    return tuple(reversed(digits))
 
 
 def _draw_cell(r: random.Random) -> tuple[int, tuple[int, ...]]:
@@ -91,24 +124,34 @@ function("index_at",
     (lambda offset, shape: tuple(offset // size for size in shape), "Divide by the stride, not by the size."),
     (lambda offset, shape: tuple(offset % s for s in _dense(shape)),
      "The remainder is what is left for the next index: divide by the stride, too."),
-    (lambda offset, shape: divmod(offset, shape[-1]),
-     "That is for two dimensions: go on dividing, one size after the other."),
-    (lambda offset, shape: (offset // shape[1], offset % shape[1]),
-     "That is for two dimensions: go on dividing, one size after the other."),
-    (lambda offset, shape: _halves(offset, shape), "An index is a whole number: divide with //, not with /."),
-    (lambda offset, shape: _peeled(offset, _dense(shape), keep=operator.truediv),
+    (lambda offset, shape: divmod(offset, shape[-1]), "That is for two dimensions: any number may come."),
+    (lambda offset, shape: divmod(offset, shape[1]), "That is for two dimensions: any number may come."),
+    (lambda offset, shape: _three(offset, shape), "That is for three dimensions: any number may come."),
+    (lambda offset, shape: _digits(offset, shape[::-1], keep=operator.truediv)[::-1],
      "An index is a whole number: divide with //, not with /."),
+    (lambda offset, shape: _digits(offset, _dense(shape), operator.truediv, operator.mod),
+     "An index is a whole number: divide with //, not with /."),
+    (lambda offset, shape: tuple(round(offset / s) % n for s, n in zip(_dense(shape), shape, strict=True)),
+     "Do not round: an index is how many steps fit, so divide with //."),
+    (lambda offset, shape: _digits(offset, shape[::-1], keep=operator.sub)[::-1],
+     "What is left for the others is the quotient by the size, not a difference."),
+    (lambda offset, shape: _digits(offset, _dense(shape), operator.floordiv, operator.sub),
+     "What is left for the others is the remainder by the stride: take away as many strides as fit."),
+    (lambda offset, shape: _digits(offset, shape[::-1], operator.floordiv, operator.mod)[::-1],
+     "You exchanged the two: the remainder is the index, the quotient is what is left for the others."),
+    (lambda offset, shape: (*(offset // s for s in _dense(shape)[:-1]), offset % shape[-1]),
+     "You took no remainder in the middle: each index stays below its size."),
     (lambda offset, shape: _index_at(offset, shape)[:-1], "The last index is missing: its stride is 1."),
-    (lambda offset, shape: _index_at(offset, shape)[1:],
-     "The first index is missing: it is what is left when all other sizes have been divided out."),
-    (lambda offset, shape: _peeled(offset, [n * s for n, s in zip(shape, _dense(shape), strict=True)]),
+    (lambda offset, shape: _index_at(offset, shape)[1:], "The first index is missing: it is what is left at the end."),
+    (lambda offset, shape: _digits(offset, [n * s for n, s in zip(shape, _dense(shape), strict=True)],
+                                   operator.floordiv, operator.mod),
      "A stride is the product of the sizes to its right, without its own."),
-    (lambda offset, shape: _peeled(offset, shape), "Divide by the stride, not by the size."),
-    (lambda offset, shape: _peeled(offset, _dense(shape), shape),
-     "What is left for the next index is the remainder by the stride, not by the size."),
+    (lambda offset, shape: _digits(offset, shape, operator.floordiv, operator.mod),
+     "Divide by the stride, not by the size."),
+    (lambda offset, shape: tuple(_dense(shape)), "Those are the strides: how many of each fit into the offset?"),
     (lambda offset, shape: torch.tensor([_index_at(offset, shape)]),
      "That is a matrix with one row, as nonzero() gives it: return the row itself."),
-    (lambda offset, shape: sum(offset * s for s in _dense(shape)),
+    (lambda offset, shape: sum(n * s for n, s in zip(shape, _dense(shape), strict=True)),
      "That goes from an index to a cell; here it is the other way round, to one index for each dimension."),
     (lambda offset, shape: tuple(i + 1 for i in _index_at(offset, shape)), "Indices start at 0."),
     ],
@@ -146,8 +189,6 @@ function("windows",
     (lambda x, size: x.view(-1, size), "Those windows do not overlap: neighbouring windows start one element apart."),
     (lambda x, size: torch.as_strided(x, (len(x) - size + 1, size), (size * x.stride(0), x.stride(0))),
      "The next window starts one element further, not one window further."),
-    (lambda x, size: torch.as_strided(x, (len(x) - size + 1, size), (size, 1)),
-     "The next window starts one element further, not one window further; and elements are x.stride(0) apart."),
     (lambda x, size: torch.as_strided(x, (len(x) - size + 1, size), (x.stride(0), 1)),
      "The next window is right, but elements inside a window are x.stride(0) apart, too."),
     (lambda x, size: torch.as_strided(x, (len(x) - size + 1, size), (1, x.stride(0))),
@@ -156,10 +197,10 @@ function("windows",
     (lambda x, size: x.unfold(0, size, 2), "A step of 2 leaves every other window out."),
     (lambda x, size: x.expand(len(x) - size + 1, -1)[:, :size],
      "Each of your rows is the first window: the next must start one element further."),
-    (lambda x, size: _windows(x, size).flip(1), "Your windows run backwards, and flip copies."),
-    (lambda x, size: _windows(x, size).flip(0), "The last window comes first in yours, and flip copies."),
-    (lambda x, size: torch.as_strided(x, (len(x) - size + 1, size), (4 * x.stride(0), 4 * x.stride(0))),
-     "A stride counts elements, not bytes."),
+    (lambda x, size: torch.as_strided(x, (len(x) - size + 1, size), x.stride()),
+     "as_strided wants a stride for each of its two dimensions, counted in elements and not in bytes."),
+    (lambda x, size: x.unfold(0, 3, 1), "The size is that of the argument: it is not always 3."),
+    (lambda x, size: x.unfold(1, size, 1), "x has one dimension, which is number 0."),
     (lambda x, size: _windows(x.contiguous(), size),
      "The windows are right, but contiguous() copies a slice with a step: use x.stride(0) instead."),
     (lambda x, size: _windows(x.clone(), size), "The windows are right, but x is copied first: use it as it is."),
@@ -167,9 +208,6 @@ function("windows",
      "The windows are right, but copied, as by stack, clone or contiguous; strides alone can do it."),
     (lambda x, size: _windows(x, size).contiguous(),
      "The windows are right, but copied, as by stack, clone or contiguous; strides alone can do it."),
-    (lambda x, size: torch.stack([x.roll(-k) for k in range(len(x) - size + 1)])[:, :size],
-     "The windows are right, but each roll copies all of x; strides alone can do it."),
-    (lambda x, size: _windows(x.float(), size), "The windows are right, but in another dtype, which is a copy."),
     (lambda x, size: x[torch.arange(len(x) - size + 1)[:, None] + torch.arange(size)],
      "An index tensor copies every window, and is itself in memory; strides alone need neither."),
     ],
@@ -205,20 +243,19 @@ value("really_touched", 500 * 64 * 4, [
     (10 * 500 * 64 * 4, "That is numel × element size: the 10 copies have stride 0 and are the same bytes."),
     (1000 * 64 * 4, "That is all of a, or 8 bytes for each element of a[::2]: half of the rows, 4 bytes each."),
     (500 * 64 * 2, "That is a.numel(), or 2 bytes for each element of a[::2]: half of the rows, 4 bytes each."),
-    (500 * 64 * 4 / 1000, "That is in kB: asked for are bytes."),
-    (500 * 64 * 4 / 1024, "That is in KiB: asked for are bytes."),
+    (500 * 64 * 4 / 1000, "That is in kB: the question asks for bytes."), (0.128, "That is in MB, not in bytes."),
+    (500 * 64 * 4 / 1024, "That is in KiB: the question asks for bytes."), (131072, "A kB has 1000 bytes, not 1024."),
     (10 * 1000 * 64 * 4, "You counted all rows of a, ten times: a[::2] has half of them, and expand adds no cell."),
-    (10 * 500 * 64 * 2, "The 10 copies have stride 0 and are the same bytes; and each float32 has 4 of them."),
+    (9 * 500 * 64 * 4, "That is what expand saves."), (5000, "Those are rows, most of them the same ones."),
+    (500, "Those are rows: each has 64 numbers."),
     (500 * 64 * 4 / 10, "You divided by ten: each of the repetitions needs all the bytes of a[::2]."),
     (499 * 64 * 4, "Count the rows 0, 2, 4, … of 1000 again."),
     (0, "A view takes no new memory, but its elements lie in bytes of a: in how many?"),
-    (500 * 4, "That is one element of each row: a row has 64."),
-    (500 * 64, "That is a number of elements: each has 4 bytes."),
+    (500 * 4, "That is one element of each row: a row has 64."), (500 * 64, "That counts elements, not bytes."),
+    (10 * 64 * 4, "Those are 10 rows: expand repeats all 500 rows, and adds no new one."),
     (999 * 64 * 4, "That is the stretch from the first byte to the last; the rows between are not touched."),
     (10 * 500 * 64, "That is b.numel(): most of its elements share their bytes, and each has 4."),
-    (500 * 64 * 32, "Those are bits: a byte has eight."),
-    (64 * 4, "That is one row: a[::2] has 500 of them."),
-    (10 * 64 * 4, "Those are 10 rows: expand repeats all 500 rows, and adds no new one."),
+    (500 * 64 * 32, "Those are bits: a byte has eight."), (64 * 4, "That is one row: a[::2] has 500 of them."),
 ], unit="B")
 
 
@@ -244,23 +281,6 @@ def _fits(n: Sequence[int], s: Sequence[int]) -> list[bool]:
     return [s[k] == n[k + 1] * s[k + 1] for k in range(len(n) - 1)]
 
 
-def _merged(n: Sequence[int], s: Sequence[int]) -> list[int]:
-    sizes = [n[0]]
-    for size, fits in zip(n[1:], _fits(n, s), strict=True):
-        sizes[-1:] = [sizes[-1] * size] if fits else [sizes[-1], size]
-    return sizes
-
-
-def _walked(n: Sequence[int], s: Sequence[int]) -> int:
-    """A walk from the left that keeps the stride of the first dimension after a merge."""
-    count, stride = 1, s[0]
-    for n1, s1 in zip(n[1:], s[1:], strict=True):
-        if stride != n1 * s1:
-            count, stride = count + 1, s1
-    return count
-
-
-_THREE = "Three neighbours may become one: after a merge, go on with the next pair and with its own strides."
 _FRESH = "You compared with a fresh tensor: a gap changes all strides to its left, and yet those may merge."
 
 
@@ -278,53 +298,40 @@ function("fewest_dimensions",
     (lambda n, s: 1, "One dimension would do for a contiguous tensor only: two neighbours merge if their strides fit."),
     (lambda n, s: 1 if list(s) == _dense(n) else len(n),
      "Not contiguous, and yet some neighbours may merge: look at each pair."),
+    (lambda n, s: 1 if list(s) == _dense(n) else 2, "There is more than contiguous or not: look at each pair."),
     (_merging(lambda n, n1, s, s1: s == n * s1), "A step must jump over the whole next dimension: which size is that?"),
     (_merging(lambda n, n1, s, s1: s == n1), "You compared with the next size alone: the next stride counts, too."),
-    (_merging(lambda n, n1, s, s1: s > s1),
-     "A falling order of strides is not enough: there may be gaps between the rows."),
-    (_merging(lambda n, n1, s, s1: s >= s1),
-     "A falling order of strides is not enough: there may be gaps between the rows."),
+    (_merging(lambda n, n1, s, s1: s > s1), "Falling strides are not enough: a step has to fit the row exactly."),
+    (_merging(lambda n, n1, s, s1: s >= s1), "Falling strides are not enough: a step has to fit the row exactly."),
     (_merging(lambda n, n1, s, s1: s >= n1 * s1), "A longer step leaves gaps: it has to fit exactly."),
-    (_merging(lambda n, n1, s, s1: s <= n1 * s1), "With a shorter step the rows overlap: it has to fit exactly."),
+    (_merging(lambda n, n1, s, s1: s <= n1 * s1),
+     "With a shorter step the next row begins before this one ends: it has to fit exactly."),
     (_merging(lambda n, n1, s, s1: s1 == n * s),
      "The other way round: a step of k has to jump over the whole dimension k + 1."),
     (_merging(lambda n, n1, s, s1: s / s1 == n1), "A stride may be 0: multiply instead of dividing."),
-    (_merging(lambda n, n1, s, s1: s // s1 == n1), "A stride may be 0: multiply instead of dividing."),
-    (_merging(lambda n, n1, s, s1: s1 != 0 and s % s1 == 0), "A multiple is not enough: then there are gaps."),
-    (_merging(lambda n, n1, s, s1: s == s1),
-     "Equal strides are not the rule: ask where a step in the first of the two leads."),
-    (_merging(lambda n, n1, s, s1: s % (n1 * s1 or 1) == 0), "A multiple is not enough: then there are gaps."),
+    (_merging(lambda n, n1, s, s1: s % s1 == 0), "A multiple is not enough: it may leave gaps. And a stride may be 0."),
+    (_merging(lambda n, n1, s, s1: s % (s1 or 1) == 0), "A multiple is not enough: the step has to fit exactly."),
     (_merging(lambda n, n1, s, s1: s == n1 * s1 and s > 0), "Two dimensions of stride 0 merge, too."),
+    (lambda n, s: _fewest(*zip(*moving, strict=True)) if (moving := [d for d in zip(n, s, strict=True) if d[1]]) else 1,
+     "A dimension of stride 0 stays: it does not merge with a neighbour that moves."),
     (lambda n, s: len(n) - _fewest(n, s), "You counted the pairs that merge; each of them leaves one dimension less."),
     (lambda n, s: _fewest(n, s) - 1, "One too few: n dimensions have n − 1 pairs."),
     (lambda n, s: _fewest(n, s) + 1, "One too many: if all pairs merge, one dimension is left."),
-    (lambda n, s: _fewest(*zip(*sorted(zip(n, s, strict=True), key=lambda d: -d[1]), strict=True)),
-     "You sorted the dimensions by stride: only neighbours in the given order may merge."),
+    (lambda n, s: n[len(n)], "Your range ends too late: n dimensions have n − 1 pairs."),
     (lambda n, s: _fewest(*zip(*sorted(zip(n, s, strict=True), key=lambda d: d[::-1], reverse=True), strict=True)),
      "You sorted the dimensions by stride: only neighbours in the given order may merge."),
     (lambda n, s: 1 + sum(map(operator.ne, s, _dense(n))), _FRESH),
-    (lambda n, s: max(1, sum(map(operator.ne, s, _dense(n)))), _FRESH),
-    (lambda n, s: 1 + sum(map(operator.ne, s[:-1], _dense(n))), _FRESH),
-    (lambda n, s: 1 + sum(a != b * s[-1] for a, b in zip(s[:-1], _dense(n), strict=False)),
-     "A gap does not keep the pairs to its left from merging with each other."),
     (lambda n, s: len(n) - sum(itertools.takewhile(bool, _fits(n, s))),
      "You stopped at the first pair that does not merge; the pairs after it may."),
     (lambda n, s: len(n) - sum(itertools.takewhile(bool, _fits(n, s)[::-1])),
      "A gap does not keep the pairs to its left from merging with each other."),
     (lambda n, s: len(n) - _fits(n, s)[0] if len(n) > 1 else None,
      "Your return stands inside the loop, which ends after the first pair."),
-    (lambda n, s: _fewest(n[:-1], s[:-1]) if len(n) > 1 else 1, "Your range ends too soon: the last pair is missing."),
     (lambda n, s: 1 + _fewest(n[:-1], s[:-1]) if len(n) > 1 else 1,
      "Your range ends too soon: the last pair is missing."),
-    (lambda n, s: _fewest(n[1:], s[1:]) if len(n) > 1 else 1, "Your range begins too late: the first pair is missing."),
     (lambda n, s: len(n) - sum((1 + len(list(run))) // 2 for fits, run in itertools.groupby(_fits(n, s)) if fits),
-     _THREE),
-    (lambda n, s: _walked(n, s), _THREE),
-    (lambda n, s: _merged(n, s), "Those are the sizes that are left: asked is how many."),
+     "Three neighbours may become one: after a merge, go on with the next pair and with its own strides."),
     (lambda n, s: len(n), "Some neighbours merge into one dimension: compare the strides of each pair."),
-    (lambda n, s: len(set(s)), "You counted the different strides: what matters is how neighbours fit together."),
-    (lambda n, s: _fewest(n[-2:], s[-2:]) + max(len(n) - 2, 0), "You looked at the last pair only."),
-    (lambda n, s: _fewest(n[:2], s[:2]) + max(len(n) - 2, 0), "You looked at the first pair only."),
     ],
     cases=[((3, 4), (4, 1)), ((4, 3), (1, 4)), ((2, 3, 4), (12, 4, 1)), ((3, 2, 4), (4, 12, 1)), ((4, 5), (5, 2)),
            ((2, 3, 4), (24, 8, 2)), ((2, 3, 4), (24, 4, 1)), ((5, 3), (0, 1)), ((2, 3, 2), (1, 5, 1)),
@@ -355,7 +362,7 @@ function("swap_rows",
     (_swap("kept = x.clone(); x[i] = kept[j]; x[j] = kept[i]"),
      "You cloned the whole matrix; only one row is in danger."),
     (_swap("x[i], x[j] = x[j].clone(), x[i].clone()"),
-     "That is the memory of two rows: keep one alone, in its own dtype; the other is safe once the first is."),
+     "Added up, that is two rows: keep one alone, in its own dtype; the other is safe once the first is."),
     (_swap("kept = copy.deepcopy(x[i]); x[i] = x[j]; x[j] = kept"),
      "A deepcopy copies the whole storage behind a view; clone() copies the row alone."),
     (lambda x, i, j: (_swapped(x, i, j)[i], x[j]), "The rows are exchanged: return x itself, not only these two."),
@@ -364,6 +371,11 @@ function("swap_rows",
     (_swap("x[i].add_(x[j]); x[j].neg_().add_(x[i]); x[i].sub_(x[j])"),
      "Sums and differences lose the row where i and j are equal, and they round."),
     (_swap("x[[i, j]] = x[[j, i]]"), "A list as index copies both rows, and needs an index tensor on each side."),
+    (_swap("p = list(range(len(x))); p[i], p[j] = j, i; x[:] = x[p]"), "An index copies the whole matrix first."),
+    (lambda x, i, j: _swapped(x, i, j).clone(), "The swap is right; return x itself, not a copy of it."),
+    (lambda x, i, j: (x[i].clone(), _swapped(x, i, j))[0], "The swap is right; return x, not the row that you kept."),
+    (lambda x, i, j: _swapped(x.clone(), i, j), "You swapped the rows of a copy: change x itself."),
+    (_swap("x[i] ^= x[j]; x[j] ^= x[i]; x[i] ^= x[j]"), "That works for whole numbers only, and loses row i = j."),
     (_swap(""), "Nothing has changed."),
     ],
     cases=[(torch.arange(12).view(3, 4), 2, 1), (torch.arange(20.0).view(4, 5), 0, 2),
@@ -380,15 +392,6 @@ def _grouped(q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
 
 def _repeated(q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
     return q @ k.repeat_interleave(q.shape[1] // k.shape[1], 1).mT
-
-
-def _by_head(q: torch.Tensor, k: torch.Tensor, which: Callable[[int, int], int]) -> torch.Tensor:
-    each = q.shape[1] // k.shape[1]
-    return torch.stack([q[:, h] @ k[:, which(h, each)].mT for h in range(q.shape[1])], 1)
-
-
-def _tokens_first(q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
-    return _grouped(q, k).view(*k.shape[:2], q.shape[2], -1, k.shape[2])
 
 
 _GROUP = "Several query heads share a key head, and stretched keys have no such view: group the queries instead."
@@ -409,7 +412,6 @@ function("grouped_scores",
     (_repeated, "The scores are right, but each key head is written out once for every query head that uses it: "
      "by a repetition, or by a matmul that stretches the keys."),
     (lambda q, k: torch.cat([each @ k[:, i : i + 1].mT for i, each in enumerate(q.chunk(k.shape[1], 1))], 1), _TWICE),
-    (lambda q, k: _by_head(q, k, lambda h, each: h // each), _TWICE),
     (lambda q, k: _grouped(q, k).clone(), _TWICE),
     (lambda q, k: (q.view(*k.shape[:2], -1, k.shape[3]) @ k.mT.contiguous()).view(*q.shape[:3], -1),
      "The scores are right, but the keys are copied first: a product takes a transposed view as it is."),
@@ -418,6 +420,22 @@ function("grouped_scores",
     (lambda q, k: q.view(*k.shape[:2], -1, k.shape[3]) @ k.mT,
      "These are the scores, but still grouped: split the heads and the tokens again."),
     (lambda q, k: _grouped(q, k).mT, "The tokens of the queries are the rows and those of the keys the columns."),
+    (lambda q, k: (q.clone().view(*k.shape[:2], -1, k.shape[3]) @ k.mT).view(*q.shape[:3], -1),
+     "The scores are right, but the queries are copied first: they are contiguous, and have their view."),
+    (lambda q, k: q.view(1, 8, 4, 128) @ k.mT, "Those are the sizes of section 12: take them from queries.shape."),
+    (lambda q, k: (q.view(*k.shape[:2], -1, *q.shape[2:]) @ k.mT).view(*q.shape[:3], k.shape[2]),
+     "Five dimensions meet four: they are aligned at the right, so a group meets the wrong key head."),
+    (lambda q, k: q.view(*k.shape[:2], -1, k.shape[3]) @ k, "Exchange tokens and channels of the keys."),
+    (lambda q, k: q.view(*k.shape[:2], -1, q.shape[2] * k.shape[3]) @ k.mT,
+     "The tokens merge with the heads, not with the channels."),
+    (lambda q, k: _grouped(q, k).view(q.shape[0], q.shape[2], q.shape[1], -1),
+     "The heads come before the tokens, and a view does not exchange them."),
+    (lambda q, k: _grouped(q, k).view(*q.shape[:2], k.shape[2], -1),
+     "The tokens of the queries are the rows, and a view does not exchange them with the columns."),
+    (lambda q, k: torch.nn.functional.scaled_dot_product_attention(q, k, k, enable_gqa=True),
+     "That is the whole of attention: the question asks for the scores alone."),
+    (lambda q, k: _grouped(q, k).masked_fill(torch.ones(q.shape[2], k.shape[2]).triu(1).bool(), -math.inf),
+     "The scores are asked for as they are, without a mask."),
     (lambda q, k: _grouped(q, k) / math.sqrt(q.shape[3]), "The scores are asked for as they are, without the scale."),
     (lambda q, k: _grouped(q, k).softmax(-1), "The scores are asked for as they are, before the softmax."),
     (lambda q, k: q @ k[:, :1].mT, "You used the first key head alone."),
@@ -428,13 +446,11 @@ function("grouped_scores",
      "A score multiplies channels with channels: the keys have to be transposed first."),
     (lambda q, k: (q.view(*k.shape[:2], -1, k.shape[3]) @ k.view(*k.shape[:2], k.shape[3], -1)).view(*q.shape[:3], -1),
      "A view keeps the order of the numbers: exchange tokens and channels of the keys by transpose or mT."),
-    (lambda q, k: (q.view(*k.shape[:2], -1, k.shape[3]) @ k.mT).view(*q.shape[:2], 1, k.shape[2]),
-     "That is for one token: here the queries have many."),
     (lambda q, k: (q.view(*k.shape[:2], q.shape[1] // k.shape[1], k.shape[3]) @ k.mT).view(*q.shape[:2], 1, -1),
      "That is for one token: here the queries have many."),
     (lambda q, k: (q.transpose(1, 2).reshape(*k.shape[:2], -1, k.shape[3]) @ k.mT).view(*q.shape[:3], -1),
      "You put the tokens before the heads: what shares a key head are neighbouring heads, with all their tokens."),
-    (lambda q, k: _tokens_first(q, k).transpose(2, 3).reshape(*q.shape[:3], -1),
+    (lambda q, k: _grouped(q, k).view(*k.shape[:2], q.shape[2], -1, k.shape[2]).transpose(2, 3).flatten(1, 2),
      "Split the rows the way they were merged: in each group the heads come first, then the tokens."),
     (lambda q, k: _grouped(q, k).view(q.shape[0], q.shape[2], q.shape[1], -1).transpose(1, 2),
      "Split the rows the way they were merged: in each group the heads come first, then the tokens."),

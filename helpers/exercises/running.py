@@ -82,7 +82,7 @@ def call(exercise: Exercise, function: Callable[..., Any], arguments: tuple[Any,
     except (Exception, SystemExit) as error:
         return Failed(type(error).__name__, f"it raised {described(error)}{_line(error, function)}")
     if exercise.in_place and isinstance(result, torch.Tensor) and difference(arguments[0], result, exercise):
-        return Failed("not in place", "the tensor that you were given has not become the result: change it in place")
+        return Failed("not in place", "what you return is not the tensor that you were given: change it in place")
     if not exercise.in_place and any(map(_changed, given, arguments)):
         return Failed("changed", "it changed what it was given: leave the inputs as they are")
     return result
