@@ -12,29 +12,30 @@ from helpers.exercises.exercise import Exercise, function, guess, part, parts, w
 
 # fmt: off
 
-guess("scores_right", "A token with itself is right, in each head: both of the pair are turned by the same angles. "
-      "So a test with one token would pass.",
+guess("scores_right", "A token with itself is right, in each of the heads: query and key are rotated by the same "
+      "angles. So a test with one token would pass.",
       (0, "A few do: which two tokens are turned alike?"), (6, "There are two heads."),
-      (72, "Their shape is right."), (36, "That is all the scores of one head."), (60, "So many are wrong."))
+      (72, "Their shape is right, their numbers need not be."), (36, "That is all the scores of one head."),
+      (60, "So many are wrong."))
 guess("swapped_scores", "Width and token are swapped, so features were compared.",
       ((2, 2, 2), "That was meant. Compare the code and its comment."), ((2, 3, 2), "That is the shape of `vectors`."),
       ((2, 2, 3), "That is the shape of the transpose."))
 guess("query_key_shape", "The width is missing from the output: each score sums 8 products.",
       ((2, 3, 5, 8), "The output has no width."), ((3, 5), "The output has a batch."),
       ((2, 5, 3), "The output names the query first."), ((2, 2, 3, 5), "Both inputs have the same batch."))
-guess("misspelt_width", "width and widht occur once each, so each is summed by itself: 8 numbers of each input, "
-      "and then the sums are multiplied.",
+guess("misspelt_width", "The names width and widht occur once each, so each is summed by itself: 8 numbers of each "
+      "input, and then the sums are multiplied.",
       (8, "So the author thought."), (1, "Both names are missing from the output, so both are summed."),
       (16, "The two sums are multiplied."), (32, "out is in the output, so it is not summed."))
 guess("slow_digit", "Head 1 begins after the four channels of head 0.", (1, "That is the next channel of head 0."),
       (2, "There are two heads, and each has four channels."))
 guess("converted_wrongly", "For Llama 2 70B the wrong line gives the right number, by luck: 64 / 8 is 8. For TinyLlama "
       "32 / 4 is 8, too, and it has 4 key heads.",
-      ("both", "Work out heads / key heads for each."), ("Llama 2 70B", "Work out heads / key heads for each."))
+      *((name, "Work out query heads / key heads for each.") for name in ("both", "Llama 2 70B")))
 guess("annotation_alone", "Python stores an annotation, and does not look at it again.")
 guess("swap_in_checked_function", "What comes second is taken for the token, in the argument and in the result: they "
       "come from the same tensor, so they agree.")
-guess("flops_of_names", "2 × the sizes of all different names, multiplied.",
+guess("flops_of_names", "It is 2 × the sizes of all different names, multiplied.",
       (lambda right: right / 2, "Those are the steps: each is 2 FLOPs."),
       (lambda right: right * 32, "The width is one loop, though both inputs have it."),
       (lambda right: right / 32, "The width is a loop, too, though the output does not have it."),
@@ -477,9 +478,9 @@ function("cheapest_order",
     *((_by(lambda *n, i=i, j=j, more=more: n[i] < n[j] + more),
        "Each order has two products: add up the costs of both, with all four sizes.")
       for i, j in ((0, 2), (1, 2), (0, 3), (1, 3), (0, 1), (1, 0)) for more in (0, 1)),
-    *((_by(lambda t, s, c, out, more=more: t * s < c * out + more),
+    *((_by(lambda *n, j=j, more=more: n[0] * n[1] < n[2] * n[j] + more),
        "You compare the sizes of what is in between; what counts is what both steps of an order cost.")
-      for more in (0, 1)),
+      for j in (2, 3) for more in (0, 1)),
     *((_by(lambda t, s, c, out, more=more: t * s * 2 * c < c * c * (t + s) + more),
        "You took c for out, too: v has a width of its own.") for more in (0, 1)),
     (_by(lambda t, s, c, out: t == 1), "A single query is one such case, not the only one: write down both costs."),
