@@ -236,8 +236,6 @@ def _compared(guess: Any, value: Any, unit: str, wrong: Sequence[tuple[Any, str]
     if isinstance(guess, str) and isinstance(value, list | tuple) and guess.count(",") == len(value) - 1:
         words = [word.strip(" ()[]'\"") for word in guess.split(",")]  # "view, copy" or "2, 3"
         guess = [word if (number := amount(word, "")) is None else number for word in words]
-    if isinstance(value, str) and isinstance(guess, list | tuple):
-        guess = "".join(map(str, guess))  # ["v", "c"] for "vc"
     asked, right = _measure(guess, unit), _measure(value, unit)
     if asked is None or right is None or not math.isfinite(asked) or not math.isfinite(right):
         same = _same(guess, value) or _both_nan(asked, right)

@@ -317,7 +317,6 @@ def test_compare_says_how_far_apart():
         ((1.0, 12), (1, 12), "", "You predicted (1.0, 12); it is (1, 12): as predicted."),
         ((1, 13), (1, 12), "", "You predicted (1, 13); it is (1, 12): not as predicted."),
         ("View", "view", "", "You predicted 'View'; it is 'view': as predicted."),
-        (["v", "c"], "vc", "", "You predicted 'vc'; it is 'vc': as predicted."),
         (torch.float32, "float32", "", "You predicted torch.float32; it is 'float32': as predicted."),
         ("many", 2, "B", "'many' cannot be read as a number of B: write one, such as 2.5e9."),
         ((1, 2), 2, "B", "You predicted (1, 2); it is 2: not as predicted."),

@@ -147,13 +147,12 @@ def _strip(ax: Axes, top: float, cells: Sequence[Any], views: Views) -> None:
 
 def _step(ax: Axes, top: float, view: torch.Tensor, k: int, level: float) -> None:
     """The step along the strip from the first element to its neighbour in dimension k, with its label above it."""
-    start, colour = _MARGIN + view.storage_offset(), _DIM_COLOURS[k]
-    left = start + 0.3 + 0.2 * k  # two of one length lie side by side
+    left, colour = _MARGIN + view.storage_offset() + 0.3 + 0.2 * k, _DIM_COLOURS[k]  # two of one length: side by side
     right = left + (view.stride(k) or 0.4)  # a step of 0 leads back to its own cell
     ax.plot([left, left, right], [top, top + level, top + level], linewidth=1.5, marker="", color=colour, label="_step")
     arrow(ax, (right, top + level), (right, top), colour)
     look = {"va": "bottom", "fontsize": 8.5, "color": INKS.get(colour, colour), "bbox": PLATE, "zorder": 6}
-    ax.text(start + 0.8, top + level + 0.12, f"dim {k}: +{view.stride(k)}", **look)
+    ax.text(left + 0.5 - 0.2 * k, top + level + 0.12, f"dim {k}: +{view.stride(k)}", **look)
 
 
 def _trace(ax: Axes, top: float, view: torch.Tensor, index: tuple, corner: Place, scale: float) -> str:
@@ -227,11 +226,9 @@ def walk(views: Views, title: str, *, steps: int = 16, line: int = 64) -> Made:
             tint = TINTS[1] if offset in order else TINTS[4] if offset // wide in lines else "white"
             text = str(order.index(offset)) if offset in order else ""
             cell(ax, left + offset % wide, -(offset // wide), text, tint, fontsize=7)
-        unused, other = (lines, TINTS[4], "fetched, not used"), ({*range(tall)} - lines, "white", "not fetched")
-        for rest, face, words in (unused, other):
-            if len(rest) * wide > len(order):  # otherwise each number that is fetched is used
-                look = {"ha": "center", "va": "center", "bbox": PLATE | {"facecolor": face}, "label": "_kind"}
-                ax.text(left + wide / 2 + 0.5, 0.5 - sum(rest) / len(rest), words, **look)
+        if len(lines) * wide > len(order):  # otherwise each number that is fetched is used
+            look = {"ha": "center", "va": "center", "bbox": PLATE | {"facecolor": TINTS[4]}, "label": "_unused"}
+            ax.text(left + wide / 2 + 0.5, 0.5 - sum(lines) / len(lines), "fetched, not used", **look)
         count = f"{len(lines)} line{'s' if len(lines) > 1 else ''}"
         counts.append(f"{name}: {len(order)} steps touch {count}")
         ax.text(left, 2.3, name, fontsize=9, weight="bold")

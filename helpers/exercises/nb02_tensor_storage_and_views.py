@@ -15,8 +15,8 @@ from helpers.exercises.exercise import Exercise, function, guess, part, parts, v
 # fmt: off
 
 
-def _other(k: int) -> Callable[[str], str]:
-    return lambda right: right[:k] + ("c" if right[k] == "v" else "v") + right[k + 1 :]
+def _but(k: int) -> Callable[[Sequence[int]], tuple[int, ...]]:
+    return lambda right: tuple(sorted({*right} ^ {k}))
 
 
 guess("three_words", "`contiguous` writes every number once more; the other two write none.",
@@ -25,22 +25,22 @@ guess("three_words", "`contiguous` writes every number once more; the other two 
 guess("next_token", "A token has 12 heads of 64 channels.",
       (64, "That is how far away the next head is."), (786432, "That is how far away the next text is."),
       (3072, "Those are bytes: a stride counts cells."), (1, "That is how far away the next channel is."),
-      (12, "Each head has 64 channels, too."), (65536, "The tokens stand to the left: 12 and 64 are passed."),
+      (12, "Each head has 64 channels, too."), (65536, "A step passes 12 and 64, but not the tokens."),
       (1024, "That is how many tokens there are: a step passes what stands to their right."))
 guess("permuted_note", "Each stride comes along with its dimension.",
       ((6, 3, 1), "So it would be in a fresh tensor of that shape, but nothing has moved."),
       ((12, 4, 1), "That is the stride of z itself."), ((4, 2, 3), "That is the new shape."),
       ((4, 1, 12), "You sent dimension 0 to place 2: permute(2, 0, 1) fetches dimension 2 to place 0."),
       ((1, 4, 12), "You reversed all three: behind the last come the first two, in their old order."))
-guess("seven_lines", "Views: the first reshape, float and NumPy.", *[(_other(k), each) for k, each in enumerate((
+guess("seven_lines", "Views: the first reshape, float and NumPy.", *[(_but(k), each) for k, each in enumerate((
     "1: m is contiguous, and has a view in any shape of 24.", "2: reshape looks for a view, but here finds none.",
     "3: a list as index always copies.", "4: flip would need a negative stride, which PyTorch does not have.",
     "5: m is float32 already, so float() returns m itself.", "6: each number is converted to another dtype.",
-    "7: numpy() and from_numpy() both use the memory that is there."))],
-      ("vcccccc", "5: m is float32 already, so float() returns m itself. 7: NumPy uses the same memory."))
+    "7: numpy() and from_numpy() both use the memory that is there."), 1)],
+      ((2, 3, 4, 5, 6, 7), "5: m is float32 already, so float() returns m itself. 7: NumPy uses the same memory."))
 guess("small_slice", "A view holds on to the whole storage, not just to its own elements.",
       (12, "So says part.nbytes, but that counts elements, not what they keep alive."),
-      (10e6, "That is how many numbers it had, of 4 bytes each."), (0, "del takes away a name; part is another."))
+      (10e6, "That is how many numbers it had, of 4 bytes each."), (0, "part still needs the storage."))
 guess("all_windows", "These are the million numbers, each counted once.",
       (2.05e9, "That is numel × element size: most cells count 512 times."), (2048, "That is one window."),
       (1e6, "That is how many numbers there are, of 4 bytes each."), (512, "That is one window, without its bytes."))
@@ -58,7 +58,7 @@ guess("product_and_sum", "4 MB for the result and 4 MB for the product, which no
 guess("one_weight", "The batch merges with the rows.",
       (32, "All meet the same weight, so their rows can form one tall matrix."),
       (4, "Both batch dimensions merge, not one alone."), (8, "Both batch dimensions merge, not one alone."))
-guess("cache_repeated", "That is the whole cache, four times over.",
+guess("cache_repeated", "The line writes the whole cache, four times over.",
       (1.07, "That is the cache itself."), (2.15, "That is for the keys or the values alone."),
       (0.134, "That is one layer of 32."), (3.22, "The copy holds the first of the four, too."),
       (5.37, "The cache is read, too, but the question is what is written."),
