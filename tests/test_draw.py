@@ -33,12 +33,13 @@ TIMES, ROLES = {"a": (1e-9, 2e-6), "b": (4e-6, 2e-6)}, ("arithmetic", "memory")
 SWEEP = {2**14: 3e11, 2**20: 1e9, 2**24: 1e11}
 GALLERY = {
     "bits": lambda: draw.bits(0x3F80, "bfloat16"), "layouts": draw.layouts, "ranges": lambda: draw.ranges(mark=1e-8),
-    "spacing": lambda: draw.spacing(["bfloat16", "float16"], 2**-28, 2**12, marks=[1e-8, 1000]),
+    "spacing": lambda: draw.spacing(["bfloat16", "float16"], 2**-28, 2**12, "title", marks=[1e-8, 1000]),
     "storage": lambda: draw.storage(MATRIX, "title", trace=(2, 1)),
     "storage of views": lambda: draw.storage({"x": MATRIX, "x[1]": MATRIX[1], "x.t()": MATRIX.t()}, "title"),
     "storage of an expand": lambda: draw.storage(torch.arange(4).expand(2, 3, 4), "title"),
     "merging": lambda: draw.merging({"x": MATRIX, "the transpose of x": MATRIX.t()}, "title"),
     "walk": lambda: draw.walk({"rows": torch.zeros(8, 8)}, "title"),
+    "number line": lambda: draw.number_line({"int8": range(128), "float4": formats.values("float4_e2m1fn")}, "title"),
     "strips": lambda: draw.strips({"(a b)": [0, 0, 1, 1]}, "title", "position"), "lines": lambda: chart(),
     "points": lambda: draw.lines({}, "title", "bits", "error", log="xy", marks={"a": (4, 0.1), "b": (16, 0.01)}),
     "bars": lambda: draw.bars({"a": 0.4, "b": 6.0}, "title", "MFU", ("limit", 1.0)),
@@ -160,7 +161,7 @@ def test_bits_show_each_digit_and_the_place_values(fmt):
      {"exponent 128\n128 − 127 = 1", "fraction 73\n1 + 73/128"}),
     (lambda: draw.bits(1, "float16"), {"fraction 1\n0 + 1/1024"}),  # subnormal: no hidden 1
     (lambda: draw.lines({"sum": ([0, 9], [0, 9])}, "t", "x", "y", marks={"knee": (4, 4)}), {"sum", "knee"}),
-    (lambda: draw.spacing(["float16", "bfloat16"], 1, 2**12, marks=[1000]), {"1000", "0.5", "4"}),
+    (lambda: draw.spacing(["float16", "bfloat16"], 1, 2**12, "t", marks=[1000]), {"0.5 at 1000", "4 at 1000"}),
     (lambda: draw.bars({"r": {"p": 2, "q": 4, "tiny": 0.01}}, "t", "bytes"), {"2", "4", "tiny 0.01", "6.01"}),
     (lambda: draw.roofline({"H100": H100}), {"ridge 295", "memory-bound", "compute-bound"}),
 ])  # fmt: skip
@@ -178,6 +179,9 @@ def test_layouts_have_a_cell_per_bit_and_strips_per_position():
     (lambda: draw.ranges(mark=1e-7), "1e-7 is subnormal in float16."),
     (lambda: draw.ranges(mark=1e-8), "1e-8 is normal in float64, float32, tfloat32, bfloat16. 1e-8 is lost"),
     (lambda: draw.ranges(mark=1e5), "1e5 is lost in float16"),
+    (lambda: draw.number_line({"a": range(21), "b": [-1, 0, 1, 16]}, "t"),
+     "Below a tenth of the largest lie 2 of 21 in a, 2 of 3 in b."),
+    (lambda: draw.dots({"a": (0.5, 20)}, "t", "error", ("without", "with"), unit="%"), "With / without: a 40."),
     (lambda: draw.storage(MATRIX, "t", trace=(2, 1)), "Element [2, 1] lies at offset 0 + 2 × 4 + 1 × 1 = 9."),
     (lambda: draw.merging({"x": MATRIX}, "t"), "x: merges into (12,), stride 1, 4 = 4 × 1."),
     (lambda: draw.merging({"x": MATRIX.t()}, "t"), "x: does not merge, 1 ≠ 3 × 4."),
@@ -200,9 +204,9 @@ def test_the_finding_is_in_the_data(call, finding):
 
 
 def test_spacing_draws_the_gap_of_the_format():
-    drawn = lines_of(draw.spacing(["bfloat16", "float16"], 2**-16, 2**12))
+    drawn = lines_of(draw.spacing(["bfloat16", "float16"], 2**-16, 2**12, "t"))
     for name in ("bfloat16", "float16"):
-        for value, gap in drawn[name]:
+        for value, gap in drawn[name][::2]:  # at a power of two; every other point is the end of its step
             near = formats.neighbours(value, name)
             assert gap == near.above - near.nearest
 

@@ -125,6 +125,14 @@ def test_tensors_that_differ_in_what_does_not_matter_are_accepted(ask):
         assert ask(gives(right), gives(found), cases=[()]).message == "correct."
 
 
+def test_where_a_whole_number_must_be_exact_a_float_that_misses_it_is_wrong(ask):
+    right = 2**24 + 1
+    for near in (np.float32(right), torch.tensor(right, dtype=torch.float32), float(2**53)):
+        exact = right if near != 2**53 else 2**53 + 1
+        assert ask(exact, near, tolerance=0).status == "not yet"
+    assert ask(right, float(right), tolerance=0).status == "correct"
+
+
 def test_words_may_be_cut_short_and_numbers_bring_a_unit(ask):
     for word in ("pass", "Passes.", "PASSES"):
         assert ask("passes", word, words=("passes", "raises")).status == "correct"

@@ -129,16 +129,18 @@ _ROLES = {  # how the dots of a row look: colour, marker, face
     "memory": (BLUE, "o", BLUE),
     "bound": (BLACK, "o", "white"),
     "measured": (BLACK, "o", BLACK),
+    "without": (BLUE, "o", "white"),
+    "with": (VERMILLION, "s", VERMILLION),
 }
 
 
 @drawn("Dots")
 def dots(values: Mapping[str, float | Place], title: str, xlabel: str, roles: Sequence[str] = (),
-         limits: Sizes | None = None) -> Made:  # fmt: skip
+         limits: Sizes | None = None, unit: str = "s") -> Made:  # fmt: skip
     """A dot per row on a logarithmic axis, its value at the right; `limits` are vertical lines with a name each.
 
-    With `roles`, ("arithmetic", "memory") or ("bound", "measured"), a row has two times in seconds, joined by a
-    line, and at the right stands the second over the first. Raises ValueError for values of 0 or less.
+    With `roles`, ("arithmetic", "memory"), ("bound", "measured") or ("without", "with"), a row has two values of that
+    unit, joined by a line, and at the right stands the second over the first. Raises ValueError for values up to 0.
     """
     table = {row: value if roles else (value,) for row, value in values.items()}
     spots = [*itertools.chain(*table.values()), *(limits or {}).values()]
@@ -157,7 +159,8 @@ def dots(values: Mapping[str, float | Place], title: str, xlabel: str, roles: Se
         ax.plot(pair, [place, place], color=GREY, linewidth=1.2, marker="", label="_gap", zorder=2)
         for (time, role), shift in zip(sorted(zip(pair, roles, strict=True)), (-8, 8), strict=True):
             look = {"ha": "right" if shift < 0 else "left", "color": INKS[_ROLES[role][0]], "bbox": PLATE}
-            note(ax, units.si(time, "s"), (time, place), (shift, 0), fontsize=8.5, **look)
+            words = f"{number(time)} %" if unit == "%" else units.si(time, unit)
+            note(ax, words, (time, place), (shift, 0), fontsize=8.5, **look)
     right = {row: pair[-1] / pair[0] if roles else pair[0] for row, pair in table.items()}
     for place, value in enumerate(right.values()):
         look = {"xycoords": ("axes fraction", "data"), "weight": "bold", "fontsize": 8.5, "label": "_right"}
@@ -165,7 +168,7 @@ def dots(values: Mapping[str, float | Place], title: str, xlabel: str, roles: Se
     if roles:
         heading = f"{roles[1]} /\n{roles[0]}"
         note(ax, heading, (1, 1), (8, 2), xycoords="axes fraction", va="bottom", fontsize=8, label="_heading")
-        ax.xaxis.set_major_formatter(EngFormatter("s"))
+        ax.xaxis.set_major_formatter(StrMethodFormatter("{x:g} %") if unit == "%" else EngFormatter(unit))
         ax.xaxis.set_minor_locator(NullLocator())
         legend(ax)
     _rows(ax, table, limits or {})

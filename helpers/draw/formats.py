@@ -1,18 +1,16 @@
 """Float formats: the bits of a number, the range of each format, and the gaps between its numbers."""
 
-import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
-from matplotlib.ticker import FixedLocator, NullLocator
 
 from helpers import formats
 
 from helpers.draw.drawing import (  # isort: skip
-    BLUE, DASHES, GREY, INKS, LOOKS, TINTS, VERMILLION, Drawing, Made, canvas, cell, drawn, note, number, past_ends,
-    rows,
+    BLUE, DASHES, GREY, INKS, TINTS, VERMILLION, Drawing, Made, canvas, cell, drawn, note, rows,
 )  # fmt: skip
+from helpers.draw.charts import lines
 from helpers.draw.storage import strips
 from helpers.formats import FloatFormat
 
@@ -68,12 +66,12 @@ def layouts() -> Drawing:
     """A strip per format, a cell per bit: how many are sign, exponent and fraction."""
     counts = {fmt.name: (1, fmt.exponent_bits, fmt.fraction_bits) for fmt in formats.FORMATS.values()}
     rows_ = {f"{name}  {s} + {e} + {f}": "s" * s + "e" * e + "f" * f for name, (s, e, f) in counts.items()}
-    return strips(rows_, "Where the bits go: sign, exponent, fraction", "bits", tint="esf".index)
+    return strips(rows_, "bfloat16 is float32, cut to 16 bits", "s sign, e exponent, f fraction", tint="esf".index)
 
 
 @drawn("Ranges")
 def ranges(mark: float) -> Made:
-    """From the smallest to the largest positive number of each format, its subnormal part white, on a log axis.
+    """From the smallest to the largest positive number of each format, its subnormal part grey, on a log axis.
 
     `mark`, a number from 1e-50 to 1e42, is looked up in each: a dot where it is in range, a cross where it becomes
     zero or infinity. float64 reaches beyond both ends of the axis.
@@ -83,7 +81,7 @@ def ranges(mark: float) -> Made:
     for row, fmt in enumerate(formats.FORMATS.values()):
         start, normal, end = (math.log10(x) for x in (fmt.smallest_subnormal, fmt.smallest_normal, fmt.max))
         look = {"height": 0.6, "edgecolor": BLUE, "linewidth": 0.9}
-        ax.barh(row, normal - start, left=start, facecolor="white", **look)
+        ax.barh(row, normal - start, left=start, facecolor=TINTS[4], **look)
         ax.barh(row, end - normal, left=normal, facecolor=TINTS[0], **look)
         digits = (fmt.fraction_bits + 1) * math.log10(2)
         words = f"{_short(fmt.smallest_subnormal)} to {_short(fmt.max)}, {digits:.2f} digits"
@@ -110,42 +108,28 @@ def _short(value: float) -> str:
     return f"{digits.removesuffix('.0')}e{int(power)}"
 
 
-@drawn("Stairs")
-def spacing(names: Sequence[str], low: float, high: float, marks: Sequence[float] = ()) -> Made:
-    """The gap to the next number against the number, both in powers of two, a stair per format.
-
-    At each of `marks`, numbers between low and high, a point per format has its gap in words.
-    """
-    fig, ax = canvas(3.4, "The gap grows with the number", "number", "gap to the next number")
-    powers = range(math.floor(math.log2(low)), math.ceil(math.log2(high)) + 1)
-    for (colour, _, _), fmt in zip(itertools.cycle(LOOKS), map(formats.find, names)):
-        points = [(2.0**power, _gap(2.0**power, fmt)) for power in powers if 2.0**power <= fmt.max]
-        ax.step(*zip(*points, strict=True), where="post", label=fmt.name, marker="", color=colour)
-    for mark in marks:
-        gaps = {
-            _gap(mark, fmt): line.get_color() for fmt, line in zip(map(formats.find, names), ax.lines, strict=False)
-        }
-        left = math.log2(mark) > (powers[0] + powers[-1]) / 2  # of its line, where that is on the right
-        ax.axvline(mark, color=GREY, linewidth=0.8, linestyle=DASHES, label="_mark")
-        look = {"xycoords": ("data", "axes fraction"), "fontsize": 8.5, "weight": "bold"}
-        note(ax, _short(mark), (mark, 1), (-3 if left else 3, -6), ha="right" if left else "left", **look)
-        for gap, colour in gaps.items():  # the largest has its text above it, the others below
-            above = gap == max(gaps)
-            side, shift = ("right", -5) if above and left else ("left", 5)
-            ax.plot([mark], [gap], "o", color=colour, label="_gap")
-            words = number(gap) if gap > 1e-3 else f"{number(gap)} = {_power(2, round(math.log2(gap)))}"
-            note(ax, words, (mark, gap), (shift, 8 if above else -7), ha=side, fontsize=8, color=INKS[colour])
-    drawn_gaps = [y for line in ax.lines if not line.get_label().startswith("_") for y in line.get_ydata()]
-    ax.set_xscale("log", base=2)
-    ax.set_yscale("log", base=2)
-    ax.set(xlim=(2.0 ** powers[0], 2.0 ** powers[-1]), ylim=(min(drawn_gaps) / 16, max(drawn_gaps) * 16))
-    for axis in (ax.xaxis, ax.yaxis):  # the same steps on both, so that the slope of 1 is seen
-        axis.set_major_locator(FixedLocator([2.0**power for power in range(-1076, 1024, 4)]))
-        axis.set_minor_locator(NullLocator())
-    past_ends(ax, gap=10)
-    return fig, ""
+def spacing(names: Sequence[str], low: float, high: float, title: str, marks: Sequence[float] = ()) -> Drawing:
+    """The gap to the next number against the number, a stair per format; at each of `marks` the gap is written."""
+    powers = range(math.floor(math.log2(low)), math.ceil(math.log2(high)))
+    numbers = [start * 2.0**power for power in powers for start in (1, 2 - 1e-9)]
+    fmts = [formats.find(name) for name in names]
+    stairs = {fmt.name: (numbers, [_gap(x, fmt) for x in numbers]) for fmt in fmts}
+    points = {f"{_short(_gap(x, fmt))} at {_short(x)}": (x, _gap(x, fmt)) for x in marks for fmt in fmts}
+    return lines(stairs, title, "number", "gap to the next number", "xy", points)
 
 
 def _gap(value: float, fmt: FloatFormat) -> float:
     power = max(math.frexp(value)[1] - 1, 1 - fmt.bias)  # below the smallest normal number it stays
     return 2.0 ** (power - fmt.fraction_bits)
+
+
+@drawn("Number line")
+def number_line(numbers: Mapping[str, Sequence[float]], title: str) -> Made:
+    """A row of thin strokes for each set of numbers, from 0 to its largest, which all rows have at the same place."""
+    shares = {name: [x / max(row) for x in row if x >= 0] for name, row in numbers.items()}
+    fig, ax = canvas(0.85 + 0.42 * len(shares), title, "number / largest number")
+    ax.eventplot(list(shares.values()), lineoffsets=range(len(shares)), linelengths=0.66, linewidths=0.9, colors=BLUE)
+    rows(ax, shares)
+    ax.set_xlim(-0.005, 1.005)
+    low = ", ".join(f"{sum(x < 0.1 for x in row)} of {len(row)} in {name}" for name, row in shares.items())
+    return fig, f"Below a tenth of the largest lie {low}."

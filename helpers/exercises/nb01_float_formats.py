@@ -8,9 +8,32 @@ from math import ceil, floor, log2
 
 import torch
 
-from helpers.exercises.exercise import function, part, parts, value
+from helpers.exercises.exercise import function, guess, part, parts, value
 
 # fmt: off
+
+guess("float16_run", "That is the loss of the first step: nothing has moved.",
+    (5.5e-13, "That is where float32 ends."), (0.0, "A loss of 0 would be a perfect fit."),
+    (math.nan, "It stays finite, and no error is raised."), (math.inf, "It stays finite, and no error is raised."))
+guess("decoded", "−(1 + 1/2) · 2⁻¹, as 126 − 127 = −1.",
+    (0.75, "The first bit is the sign."), (-0.25, "You left out the hidden 1."), (-0.5, "The fraction counts, too."),
+    (-1.5, "126 is one less than the bias."), (-0.375, "The bias is 127."), (-3.0, "The power is 2⁻¹, not 2."))
+guess("smallest_float16", "One step of the fraction, 1/2¹⁰, times the power of exponent field 1.",
+    (2.0**-14, "That is the smallest normal number."), (2.0**-10, "That step is the one at 1."),
+    (2.0**-15, "The power stays 2⁻¹⁴, and the fraction is not all zeros."), (2.0**-25, "The power stays 2⁻¹⁴."),
+    (0.0, "Zero is not positive."))
+guess("tie_at_257", "Of two numbers equally near, the one with the even code is taken.",
+    (257, "bfloat16 has no 257."), (258, "At school halves go up, not here."), (255, "The sum lies above 256."))
+guess("sum_of_ones", "At 256 the gap becomes 2: adding 1 is a tie, and goes back to the even code of 256.",
+    (1000, "Each sum is rounded."), (512, "Half a gap is too little already."),
+    (128, "With the hidden 1 there are 8 significant bits: up to 256 no whole number is missing."))
+guess("int8_or_float8", "int8 has the same step everywhere, 1/127 of the largest weight. E4M3 keeps four significant "
+    "bits: near the largest its step is a fourteenth of it, and only below a fourteenth it is the finer one.",
+    ("float8", "Most of the error comes from the larger weights, and there float8 is the coarser one."))
+guess("bytes_all_bfloat16", "The moments have the dtype of the weight.",
+    (12, "You took the moments for float32."), (16, "That is all float32."), (6, "There are two moments."),
+    (4, "That is without the moments."), (2, "That is the weight alone."), (10, "Nothing is float32 here."),
+    (14, "Nothing is float32 here."))
 
 parts("decode_patterns",
     a=part(-5.0, [  # -(1 + 32/128) * 2^(129 - 127)
@@ -23,20 +46,20 @@ parts("decode_patterns",
         (-1.25, "You left out the power of two: the exponent field minus the bias is the exponent."),
         (-(1.25 * 2.0**129), "You forgot the bias: the exponent is the field minus 127."),
         (-6.0, "0100000 is 32 of 128, which is a quarter: the first fraction bit is worth 1/2, the second 1/4."),
-        (-3.0, "The power is 2^(129 - 127): multiply by 4, not by 2."),
+        (-3.0, "The power is 2^(129 - 127): multiply by 4, not by 2."), (-4.0, "You left out the fraction, a quarter."),
+        (-0.3125, "The exponent is 129 - 127, which is positive."),
         (3 / 8 * 2**-6, "That is the second number; the first one comes first."),
-        (0b1_10000001_0100000,
-         "That is the code as an unsigned integer: cut it into sign, exponent and fraction first."),
     ]),
     b=part(3 / 8 * 2**-6, [
         ((1 + 3 / 8) * 2**-6, "An exponent field of all zeros has no hidden 1."),
         ((1 + 3 / 8) * 2**-7, "An exponent field of all zeros has no hidden 1, and the power of exponent field 1."),
         (3 / 8 * 2**-7, "The hidden 1 is gone, as it should; but the power stays that of exponent field 1."),
         (3 / 8, "You left out the power of two: it is that of exponent field 1."),
+        (1 + 3 / 8, "You left out the power of two; and an exponent field of all zeros has no hidden 1."),
+        *[(3 / 8 * 2.0**-power, "The bias of this format is 7.") for power in (14, 126)],
         (3 * 2**-6, "You read the fraction as an integer: it is 3/8, since the field has 3 bits."),
         (3 / 8 * 2**6, "The power is 1 minus the bias, which is negative."),
         (3.0, "That is the code as an integer: cut it into sign, exponent and fraction first."),
-        (3 * 2**-7, "Two things: the fraction is 3/8, not 3, and the power stays that of exponent field 1."),
         (3 / 4 * 2**-6, "The last of three fraction bits is worth 1/8: 011 is 3/8."),
         (0.0, "The exponent field is 0, but the fraction is not: the number is subnormal, not zero."),
         *[(rounded, "That is rounded: write all its digits, or a product.")
@@ -79,18 +102,19 @@ function("first_missing_integer",
      "That one is still there, and so is the next: all integers up to a power of two exist."),
     (lambda f: 2 ** (f + 1) + 2, "Above 2^(f+1) even numbers still exist: look for the first odd one."),
     (lambda f: 2 ** (f + 2) + 1, "You went one power of two too far: where does the gap become 2?"),
-    (lambda f: 2 ** (f + 2), "A power of two is always there. Where does the gap become 2, and what comes after it?"),
-    (lambda f: 2**f - 1, "You forgot the hidden 1, and all integers below a power of two are there."),
     (lambda f: 2 ^ (f + 1) + 1, "In Python ^ is not a power (it compares bits): write **."),
     (lambda f: (2 ^ (f + 1)) + 1, "In Python ^ is not a power (it compares bits): write **."),
     (lambda f: f + 1, "That is how many significant bits there are. Which integer is the first to need more?"),
     (lambda f: 2 * (f + 1) + 1, "That is 2 times f + 1, plus 1: it takes a power of two."),
+    (lambda f: 3 * 2**f, "That one is even, and still there: look for the first odd one that is missing."),
+    (lambda f: (torch.tensor(2.0) ** (f + 1) + 1).item(),
+     "The formula is right, but from 23 on float32 itself misses it: use Python integers."),
     (lambda f: 2.0 ** (f + 1) + 1,
      "The formula is right, and from 52 on a Python float misses it, too: write 2, not 2.0."),
     (lambda f: 2.0 ** (f + 1),
      "That one is still there: it is a power of two, and its fraction is 0. The next one is not."),
     ],
-    cases=[(7,), (10,), (23,), (2,), (52,)], draw=lambda r: (r.randint(1, 60),))
+    cases=[(7,), (10,), (23,), (2,), (52,)], draw=lambda r: (r.randint(1, 60),), tolerance=0)
 
 
 def _running_sum(values: torch.Tensor, accumulator: torch.dtype, result: torch.dtype) -> torch.Tensor:
@@ -113,15 +137,7 @@ def _compensated(v: torch.Tensor) -> torch.Tensor:
     return total
 
 
-def _neumaier(v: torch.Tensor) -> torch.Tensor:
-    total = lost = torch.zeros((), dtype=v.dtype)
-    for element in v:
-        larger, smaller = (total, element) if total.abs() >= element.abs() else (element, total)
-        lost, total = lost + ((larger - (total + element)) + smaller), total + element
-    return total + lost
-
-
-_WIDER = "Float32, in which values.sum() adds, is enough for 16 bits, but no wider than float32 values: take float64."
+_WIDER = "Float32, in which sum() and cumsum() add 16 bits, is too narrow: beside 2^27 it loses a 1. Take float64."
 
 
 def _draw_terms(r: random.Random) -> tuple[torch.Tensor]:
@@ -139,9 +155,9 @@ function("stable_sum",
     (lambda v: v.double().sum().float(), "The sum is right, but its dtype is float32: return that of the values."),
     (lambda v: v.float().sum(), "Take float64, which is wider than float32, too; and return the dtype of the values."),
     (lambda v: v.double().sum(), "The sum is right, but its dtype is float64: return it in the dtype of the values."),
-    (lambda v: v.mean() * len(v), "That rounds twice, the mean and then the product: add in more bits and round once."),
-    (lambda v: v.float().sum().round().to(v.dtype),
-     "You rounded to a whole number: only the change of dtype may round."),
+    (lambda v: v.mean() * len(v), "mean() adds in float32, and you round its result once more: add in float64."),
+    (lambda v: v.sum() if v.dtype != torch.float32 else v.double().sum().float(), _WIDER),
+    (lambda v: v.double().abs().sum().to(v.dtype), "Negative values count as they are."),
     (lambda v: v.sum(), _WIDER),
     (lambda v: v.float().sum().to(v.dtype), _WIDER),
     (lambda v: _running_sum(v, torch.float32, v.dtype), _WIDER),
@@ -151,7 +167,6 @@ function("stable_sum",
     (_halves, "Adding in pairs loses less, but each partial sum is still rounded to the dtype of the values."),
     (lambda v: sum(part.sum() for part in v.split(100)), "Each partial sum is rounded to the dtype of the values."),
     (_compensated, "Compensated summation loses less, but a float64 accumulator still finds more."),
-    (_neumaier, "The correction has the dtype of the values, and stops growing itself: use a wider accumulator."),
     (lambda v: v[0] * len(v), "The values need not all be equal."),
     (lambda v: v.double().sum().to(torch.bfloat16), "The values are not always bfloat16: return their dtype."),
     (lambda v: v.double().sum().to(torch.float16), "The values are not always float16: return their dtype."),
@@ -159,7 +174,7 @@ function("stable_sum",
     ],
     cases=[(torch.ones(1000, dtype=torch.bfloat16),), (torch.full((2000,), 0.01, dtype=torch.bfloat16),),
            (torch.ones(5000, dtype=torch.float16),), (torch.tensor([2.0**24, 1.0, 1.0, -(2.0**24)]),),
-           (torch.tensor([1e8, 1.0, -1e8]),)],
+           (torch.tensor([1e8, 1.0, -1e8]),), (torch.tensor([2.0**27, 1.0, -(2.0**27)], dtype=torch.bfloat16),)],
     draw=_draw_terms, tolerance=0)
 
 
@@ -171,15 +186,16 @@ function("loss_scale",
     lambda g: _loss_scale(g.abs().max()), [
     (lambda g: _loss_scale(g.max()),
      "You looked at the largest gradient with its sign: a large negative one overflows too."),
+    (lambda g: _loss_scale(abs(g.max())), "Take the magnitudes first, and then the largest of them."),
     (lambda g: _loss_scale(g.abs().min()),
      "You looked at the smallest gradient: it is the largest that overflows first."),
     (lambda g: _loss_scale(g.abs().mean()), "You looked at the mean: it is the largest gradient that overflows first."),
     (lambda g: _loss_scale(g.norm()),
      "The norm adds up all gradients, but each is stored by itself: take the largest."),
     (lambda g: _loss_scale(g.abs().sum()), "Each gradient is stored by itself: take the largest, not the sum."),
-    (lambda g: 2 * _loss_scale(g.abs().max()), "Twice too large: the largest gradient becomes infinity."),
-    (lambda g: _loss_scale(g.abs().max()) / 2, "Twice as much would still fit: the largest power of two is asked for."),
+    (lambda g: 2.0 ** (ceil(log2(65504 / g.abs().max().item())) - 1), "65504 itself is still allowed."),
     (lambda g: _loss_scale(g.abs().max(), 65536.0), "float16 ends at 65504, not at 65536."),
+    (lambda g: 2.0 ** (15 - floor(log2(g.abs().max().item()))), "float16 ends at 65504, not at 65536."),
     (lambda g: _loss_scale(g.abs().max(), 65519.99),
      "Up to 65520 a number rounds to 65504, but here none may exceed 65504 before it is rounded."),
     (lambda g: 2.0 ** round(log2(65504 / g.abs().max().item())),
@@ -192,26 +208,25 @@ function("loss_scale",
      "In float32 the ratio or its log2 is rounded, up where it lies just below a power of two: take .item() first."),
     (lambda g: g * _loss_scale(g.abs().max()), "Return the power of two, not the gradients multiplied by it."),
     (lambda g: max(1.0, _loss_scale(g.abs().max())), "The scale may have to be less than 1: yours never is."),
-    (lambda g: max(1.0, 2 * _loss_scale(g.abs().max())), "You went one power of two too far, and never below 1."),
-    (lambda g: max(1.0, _loss_scale(g.abs().max(), 65519.99)),
-     "Below 65520 rounding to float16 hides that 65504 is exceeded; and your scale is never less than 1."),
     (lambda g: 1 << floor(log2(65504 / g.abs().max().item())),
      "A shift cannot give a scale below 1: write 2.0 ** ..., which takes negative powers."),
-    (lambda g: _loss_scale(g.abs().max(), torch.finfo(torch.float32).max),
-     "That is bfloat16's or float32's limit; the gradients are stored in float16."),
+    *[(lambda g, wide=wide: _loss_scale(g.abs().max(), torch.finfo(wide).max),
+       "That is bfloat16's or float32's limit; the gradients are stored in float16.")
+      for wide in (torch.float32, torch.bfloat16)],
     (lambda g: 2.0 ** (15 - ceil(log2(g.abs().max().item()))),
      "You rounded the gradient up to a power of two, which wastes up to a factor of two: round the ratio down."),
+    (lambda g: 2.0 ** (14 - floor(log2(g.abs().max().item()))),
+     "The largest gradient may come up to 65504, and yours stays below 2^15: round the ratio of the two down."),
     (lambda g: min(32768.0, _loss_scale(g.abs().max())), "The scale may be larger than 32768."),
     (lambda g: min(65536.0, _loss_scale(g.abs().max())), "The scale may be larger than 65536."),
     (lambda g: floor(log2(65504 / g.abs().max().item())), "That is the exponent: raise 2 to it."),
     (lambda g: 65504 / g.abs().max().item(), "That is no power of two: multiplying by it rounds the gradients."),
-    (lambda g: _loss_scale(g.abs().max(), torch.finfo(torch.bfloat16).max),
-     "That is bfloat16's or float32's limit; the gradients are stored in float16."),
+    (lambda g: floor(65504 / g.abs().max().item()), "That is no power of two, and below 1 it gives 0."),
     (lambda g: _loss_scale(1 / g.abs().max(), 1 / 65504), "You divided the other way round: 65504 over the gradient."),
     ],
     cases=[(torch.tensor([1e-8, 2e-5, -3e-4]),), (torch.tensor([-3.0, 2.0, 1e-7]),), (torch.tensor([65504.0]),),
            (torch.tensor([65504.5]),), (torch.tensor([65510.0]),), (torch.tensor([1.9999]),),
-           (torch.tensor([63.968754]),), (torch.full((100,), 1e-3),)],
+           (torch.tensor([63.968754]),), (torch.tensor([2.0, -1.0]),), (torch.full((100,), 1e-3),)],
     draw=lambda r: (torch.tensor([r.gauss(0, 1) for _ in range(r.randint(2, 9))]) * 10 ** r.uniform(-7, 6),))
 
 value("training_state", 7e9 * (2 + 2 + 4 + 1 + 1) / 1e9, [
@@ -219,7 +234,7 @@ value("training_state", 7e9 * (2 + 2 + 4 + 1 + 1) / 1e9, [
     (42, "You forgot the float32 master copy of the weights."),
     (56, "That is 8 bytes per parameter: two are missing, the moments' or the weight's or the gradient's."),
     (112, "You took the moments for float32: in this recipe each has 8 bits."),
-    (84, "That is 12 bytes per parameter, two too many. The moments have 8 bits each: that is one byte, not two."),
+    (84, "That is 12 bytes per parameter, two too many: moments of two bytes each, or gradients of four?"),
     *[(7 * n, f"That is {n} bytes per parameter, too many: besides the master copy nothing is in float32.")
       for n in (13, 14, 15, 18, 20)],
     (77, "That is 11 bytes per parameter, one too many. How many does each part have?"),
@@ -231,7 +246,7 @@ value("training_state", 7e9 * (2 + 2 + 4 + 1 + 1) / 1e9, [
     (14, "That is the weights alone: training also keeps gradients, a master copy and two moments."),
     (168, "You counted 8 bytes for each moment: 8 bits are one byte."),
     (560, "That is in bits: divide by 8."),
-    (7e9 * 10 / 2**30, "You used 2^30 for GB: GB is 10^9 bytes."),
+    *[(giga, "You used 2^30 for GB: GB is 10^9 bytes.") for giga in (7e10 / 2**30, 70 * 2**30 / 1e9)],
     (10, "Those are the bytes of one parameter: there are 7 billion."),
 ], unit="GB", tolerance=0.001,
     same={"answer = 7000000000.0 * per_parameter // 1000000000.0": "it is a whole number of GB"})
@@ -239,6 +254,9 @@ value("training_state", 7e9 * (2 + 2 + 4 + 1 + 1) / 1e9, [
 function("quantised_bytes",
     lambda n, bits, block: n * bits // 8 + -(-n // block), [
     (lambda n, bits, block: n * bits // 8, "You forgot the scales: each block has one more byte."),
+    (lambda n, bits, block: -(-n // block), "You forgot the weights: those are the scales."),
+    (lambda n, bits, block: n * bits // 8 + ceil(n * bits / 8 / block), "A block is counted in weights, not in bytes."),
+    (lambda n, bits, block: (n - (-n // block)) * bits // 8, "A scale has 8 bits, whatever the bits of a weight."),
     (lambda n, bits, block: n * bits // 8 + n // block, "The last block has a scale even where it is not full."),
     (lambda n, bits, block: n * bits // 8 + n // block + 1, "That is one scale too many where all blocks are full."),
     (lambda n, bits, block: n * bits / 8 + n / block, "The last block needs a whole byte even where it is not full."),
@@ -255,8 +273,6 @@ function("quantised_bytes",
      "You filled up the last block: its scale is whole, but it stores only the weights that it has."),
     (lambda n, bits, block: n * (bits // 8) + -(-n // block),
      "Below 8 bits, bits // 8 is 0: multiply before you divide."),
-    (lambda n, bits, block: n * bits // 8 + n * block,
-     "Count the blocks: weights over the size of a block, rounded up."),
     (lambda n, bits, block: n * bits // 8 + round(n / block),
      "A block that is not full still has a whole scale: round up, not to the nearest."),
     (lambda n, bits, block: n + -(-n // block), "You counted a byte for each weight, whatever its bits."),
@@ -327,8 +343,12 @@ function("round_to",
      f"{_SHRINKS} And beyond the largest number is infinity."),
     (lambda x, e, f: _round_to(x, e, f, lowest=1), "The smallest normal number is 2^(1 - bias): yours is half of it."),
     (lambda x, e, f: _round_to(x, e, f, lowest=-1), "The smallest normal number is 2^(1 - bias): yours is twice that."),
-    (lambda x, e, f: _round_to(x, e, f, bias=1), "Your bias is 1 too large: it is 2^(exponent_bits - 1) - 1."),
-    (lambda x, e, f: _round_to(x, e, f, bias=-1), "Your bias is 1 too small: it is 2^(exponent_bits - 1) - 1."),
+    *[(lambda x, e, f, bias=bias: _round_to(x, e, f, bias=bias(e) + 1 - 2 ** (e - 1)),
+       f"Your bias is {words}: it is 2^(exponent_bits - 1) - 1.")
+      for bias, words in ((lambda e: 2 ** (e - 1), "1 too large"), (lambda e: 2 ** (e - 1) - 2, "1 too small"),
+                          (lambda e: 2**e - 2, "too large"), (lambda e: 2**e - 1, "too large"),
+                          (lambda e: 2 ** (e - 2), "too small"), (lambda e: 127, "that of 8 exponent bits"),
+                          (lambda e: 15, "that of 5 exponent bits"))],
     (lambda x, e, f: 0.0 if abs(x) < _tiny(e) else _round_to(x, e, f),
      "You flushed to zero what is below the smallest normal number: there are subnormal numbers."),
     (lambda x, e, f: math.copysign(_tiny(e), x) if 0 < abs(x) < _tiny(e) else _round_to(x, e, f),
@@ -358,6 +378,9 @@ function("round_to",
     (lambda x, e, f: math.copysign(_largest(e, f), x)
      if abs(x) == _largest(e, f) + _gap(_largest(e, f), e, f) / 2 else _round_to(x, e, f),
      "Exactly half a gap beyond the largest number is a tie, and goes to infinity."),
+    *[(lambda x, e, f, end=end: end(x, e, f) if x < 0 else _round_to(x, e, f),
+       "Beyond the largest negative number is −infinity.")
+      for end in (_no_end, lambda x, e, f: max(_round_to(x, e, f), -_largest(e, f)))],
     (lambda x, e, f: abs(_round_to(x, e, f)) if math.isinf(_round_to(x, e, f)) else _round_to(x, e, f),
      "The infinity of a negative value is negative."),
     (lambda x, e, f: math.copysign(math.inf, x) if abs(x) > _largest(e, f) else _round_to(x, e, f),
@@ -371,11 +394,14 @@ function("round_to",
      "The largest number lies one gap below a power of two; yours is the power."),
     (lambda x, e, f: abs(_round_to(x, e, f)), "A negative value stays negative."),
     (lambda x, e, f: max(0.0, _round_to(x, e, f)), "A negative value becomes 0 here: round its magnitude."),
-    (lambda x, e, f: _round_to(x, e, f + 1), "Your gap is half of the right one."),
+    (lambda x, e, f: _counted(x, e, f, round, _gap(x, e, f) / 2), "Your gap is half of the right one."),
     (lambda x, e, f: _round_to(x, e, f - 1), "Your gap is twice the right one."),
     (lambda x, e, f: _counted(x, e, f, round, _log_up(x, e, f)),
      "The gap belongs to the power of two at or below the magnitude; yours is the one above."),
-    (lambda x, e, f: round(x * 2**f) / 2**f, "That is the gap at 1, whatever the value."),
+    (lambda x, e, f: _counted(x, e, f, round, _log_up(x, e, f) if abs(x) < 1 else None),
+     "int() rounds a negative power of two up: take math.floor or math.frexp."),
+    (lambda x, e, f: round(x * 2**f) / 2**f, "That is the gap at 1: it grows with the value."),
+    (lambda x, e, f: _counted(x, e, f, round, 2.0**-f), "That is the gap at 1: it grows with the value."),
     (lambda x, e, f: round(x, f), "Python's round(value, n) keeps n decimal places: count gaps of the format instead."),
     (lambda x, e, f: x, "That is the value itself: round it to the nearest number of the format."),
     (lambda x, e, f: _round_to(x, 5, 10), "That is float16 whatever the two counts say."),
@@ -386,18 +412,14 @@ function("round_to",
      "By the IEEE rule a format of 4 and 3 bits ends at 240; torch's E4M3 bends it."),
     (lambda x, e, f: log2(x) and 0.0 if x <= 0 else _round_to(x, e, f),
      "Only a positive number has a logarithm: take the magnitude, and treat zero first."),
-    (lambda x, e, f: log2(x) and 0.0 if x <= 0 else _no_end(x, e, f),
-     "Only a positive number has a logarithm: take the magnitude, and zero first. Beyond the largest is infinity."),
     (lambda x, e, f: _round_to(x, e, f) if x else log2(x), "Zero has no logarithm: treat it first."),
-    (lambda x, e, f: _no_end(x, e, f) if x else log2(x),
-     "Zero has no logarithm: treat it first. And beyond the largest number is infinity."),
     (lambda x, e, f: log2(x) if x < 0 else _round_to(x, e, f), "A negative number has no logarithm: take abs."),
     (lambda x, e, f: log2(x) if x < 0 else _no_end(x, e, f),
      "A negative number has no logarithm: take the magnitude. And beyond the largest number is infinity."),
     ],
     cases=[(257.0, 8, 7), (259.0, 8, 7), (255.0, 8, 7), (-0.1, 4, 3), (0.0, 5, 10), (1e-6, 5, 10), (2.98e-8, 5, 10),
            (2.99e-8, 5, 10), (65504.0, 5, 10), (65519.0, 5, 10), (65520.0, 5, 10), (65530.0, 5, 10), (-70000.0, 5, 10),
-           (200000.0, 5, 10), (300.0, 4, 3), (-300.0, 4, 3), (257 + 2**-16, 8, 7)],
+           (200000.0, 5, 10), (300.0, 4, 3), (-300.0, 4, 3), (257 + 2**-16, 8, 7), (1e-39, 8, 7), (0.0025, 3, 2)],
     draw=_draw_value,
     same={"if abs(rounded) > (2 - 4.0 ** (-fraction_bits)) * 2.0 ** bias:":
           "what is rounded is a multiple of the gap, and the next one after the largest is 2 · 2^bias"})

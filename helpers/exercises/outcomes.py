@@ -43,7 +43,7 @@ def difference(found: Any, right: Any, exercise: Exercise, tell: bool = True) ->
         return None
     if isinstance(right, torch.Tensor):
         return _tensor_difference(found, right, exercise.tolerance)
-    single = str(getattr(found, "dtype", "")).endswith("float32")
+    single = str(getattr(found, "dtype", "")).endswith("float32") and exercise.tolerance != 0
     found = plain(found)
     if isinstance(right, tuple | list):
         if not isinstance(found, tuple | list) or len(found) != len(right):
@@ -142,8 +142,8 @@ def amount(text: str, unit: str) -> float | None:
 
 
 def _close(found: Real, right: Real, tolerance: float | None) -> bool:
-    if found == right:
-        return True
+    if found == right or tolerance == 0:
+        return found == right
     if tolerance is None and isinstance(right, int):  # 3.9776e7 and its last bits, but no other whole number
         return isinstance(found, float) and not found.is_integer() and abs(found - right) < 1e-3
     try:
