@@ -219,11 +219,12 @@ def compare(
         unit = f" in {unit}" if unit else ""
         return Comparison(f"Predict first: replace the ... by your guess{unit} and run the cell again.")
     try:
-        if isinstance(guess, str) and _measure(guess, unit) is None and _measure(value, unit) is not None:
-            of = f" of {unit}" if unit else ""
-            return Comparison(f"{short(guess)} cannot be read as a number{of}: write one, such as 2.5e9.")
         known = GUESSES[about] if about else Guess()
         pairs = [*known.wrong, *(wrong or {}).items()]
+        word = isinstance(guess, str) and _measure(guess, unit) is None and _measure(value, unit) is not None
+        if word and not any(isinstance(one, str) and _same(guess, one) for one, _ in pairs):  # such as "error"
+            of = f" of {unit}" if unit else ""
+            return Comparison(f"{short(guess)} cannot be read as a number{of}: write one, such as 2.5e9.")
         return Comparison(" ".join(filter(None, [*_compared(guess, value, unit, pairs), known.because, because])))
     except KeyError:
         return Comparison(f"There is no guess named {about!r}. Is the name misspelt?")

@@ -344,10 +344,13 @@ def test_compare_hides_the_value_and_the_reason_until_there_is_a_guess():
 
 def test_what_is_said_of_a_guess_is_kept_outside_the_cell(monkeypatch):
     wrong = ((8, "You forgot the write."), (lambda right: right / 3, "One of three."), (math.nan, "It stays finite."))
+    wrong += (("error", "It runs."),)
     monkeypatch.setitem(GUESSES, "it", Guess("It moves.", wrong))
     for guess, words in [
         (8, "4 too low. You forgot the write. It moves."), (4, "8 too low. One of three. It moves."),
         (12, "exactly right. It moves. So."), (math.nan, "not as predicted. It stays finite. It moves."),
+        ("an error", "cannot be read as a number: write one, such as 2.5e9."),
+        ("Error", "not as predicted. It runs. It moves."),
     ]:  # fmt: skip
         assert repr(compare(guess, 12, about="it", because="So." if guess == 12 else "")).endswith(words)
     assert "It moves" not in repr(compare(..., 12, about="it")) + repr(compare("few", 12, about="it"))
