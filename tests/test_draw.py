@@ -41,7 +41,6 @@ GALLERY = {
     "walk": lambda: draw.walk({"rows": torch.zeros(8, 8)}, "title"),
     "number line": lambda: draw.number_line({"int8": range(128), "float4": formats.values("float4_e2m1fn")}, "title"),
     "strips": lambda: draw.strips({"(a b)": [0, 0, 1, 1]}, "title", "position"), "lines": lambda: chart(),
-    "points": lambda: draw.lines({}, "title", "bits", "error", log="xy", marks={"a": (4, 0.1), "b": (16, 0.01)}),
     "bars": lambda: draw.bars({"a": 0.4, "b": 6.0}, "title", "MFU", ("limit", 1.0)),
     "bars of parts": lambda: draw.bars({"r": {"p": 2, "q": 4}, "s": {"q": 0.01}}, "title", "bytes", ("all", 8)),
     "dots": lambda: draw.dots({"a": 1e20, "b": 2e25}, "title", "FLOP", limits={"line": 1e26}),

@@ -32,7 +32,7 @@ _COLUMNS = {  # the lesson that fills it, its left or right edge, its head
     "kept": (7, 698, "right", "kept for\nbackward"),
 }
 _CHIPS = {2: 164, 3: 212, 4: 306, 5: 448, 6: 566, 7: 668}  # where the number of a lesson stands
-_RIGHT = {2: 186, 3: 240, 4: 378}  # the edge of a card that ends there
+_RIGHT = {2: 186, 3: 240, 4: 378, 5: 499}  # the edge of a card that ends there
 _PLAIN = {"label": "_", "marker": ""}
 _TIP = {"arrowstyle": "-|>,head_length=0.25,head_width=0.14", "linewidth": 1.0}
 _BOUNDS = {"compute": (VERMILLION, TINTS[1]), "memory": (BLUE, TINTS[0]), "": (GREY, "white")}
@@ -53,18 +53,21 @@ def block(config: Config, batch: int, tokens: int, *, upto: int = 7, decode: boo
     longest = max(_sums(list(kernel), roof)["seconds"] for _, kernel in whole)  # decoding keeps the bars' scale
     right = _RIGHT.get(upto, 698)  # where half of the card would stay empty, the letters have room
     early, title = right < 300, f"A block of {config.name}{', decoding' if decode else ''}"
+    title += f": {sum(own['bound'] == 'compute' for own in sums)} of {len(sums)} kernels above the ridge" * (upto == 5)
     fig, ax = _sheet(_TOP + _ROW * (len(boxes) + 1) + 8, title, *((36, right + 224) if early else ()))
     letters = _letters(config, batch, tokens, decode, upto)[: -1 if early else None]  # the format comes with the bytes
-    if right < 698:
+    if right < 499:
         for place, letter in enumerate(letters):
             _write(ax, right + (36 if early else 70), _y(place), letter, fontsize=8.5 if early else 10, label="")
     else:
         lines = "\n".join(map(" · ".join, ([*letters[:3], letters[-1]], letters[3:-1])))
         _write(ax, 12, 46, lines, color=INKS[GREY], fontsize=8, label="")
     _heads(ax, upto, len(boxes), right)
+    if upto == 5:
+        _write(ax, 516, _TOP - 8, f"the ridge of an\nH100, {roof.ridge:.0f}", va="bottom", fontsize=8, weight="bold")
     words, row, looks = [], 0, {}
     for kernel, own in zip(kernels, sums, strict=True):
-        ink, tint = _BOUNDS[own["bound"] if upto >= 6 else ""]
+        ink, tint = _BOUNDS[own["bound"] if upto >= 5 else ""]
         middle = row + len(kernel) // 2
         for row, box in enumerate(kernel, row):  # noqa: B020
             looks[row] = ink, tint
@@ -76,13 +79,14 @@ def block(config: Config, batch: int, tokens: int, *, upto: int = 7, decode: boo
             ends = [_y(row - len(kernel) + 1) - 10, _y(row) + 10]
             ax.plot([383, 379, 379, 383], [ends[0], *ends, ends[1]], color=INKS[GREY], linewidth=0.9, **_PLAIN)
             _write(ax, 386, ends[0] + 8, "one kernel", color=INKS[GREY], fontsize=8)
-        if upto >= 6:
-            length = 106 * own["seconds"] / longest
-            ax.add_patch(Rectangle((508, _y(middle) + 8), length, 3, color=ink, linewidth=0))
+        if upto == 5:
+            look = {"color": INKS[ink], "weight": "bold" if ink == VERMILLION else "normal"}
+            _write(ax, 516, _y(middle), "▲ above" if ink == VERMILLION else "▼ below", **look)
+        elif upto >= 6:
+            ax.add_patch(Rectangle((508, _y(middle) + 8), 106 * own["seconds"] / longest, 3, color=ink, linewidth=0))
             _write(ax, 624, _y(middle), own["bound"], "right", fontsize=8, color=INKS[ink])
         row += 1
-    seconds, waiting = (sum(each["seconds"] for each in sums if each["bound"] in kinds)
-                        for kinds in (("memory", "compute"), ("memory",)))  # fmt: skip
+    seconds, waits = sum(own["seconds"] for own in sums), [own for own in sums if own["bound"] == "memory"]
     ax.plot([30, right], [_y(row - 0.5)] * 2, color=BLACK, linewidth=0.8, **_PLAIN)
     _write(ax, _MIDDLE, _y(row), "the block", "center", weight="bold")
     total = _sums(boxes, roof) | {"parameters": _short(sum(box.parameters for box in boxes))}
@@ -91,8 +95,8 @@ def block(config: Config, batch: int, tokens: int, *, upto: int = 7, decode: boo
     _stack(ax, boxes, looks)
     _write(ax, _MIDDLE, _TOP - 14, "b t d", "center", fontsize=8, color=INKS[GREY])
     fig.set_label("\n".join(words))
-    share = sum(each["bound"] == "memory" for each in sums), len(sums), waiting / seconds
-    finding = "{} of {} kernels wait for memory, for {:.0%} of the least time.".format(*share)
+    share = sum(own["seconds"] for own in waits) / seconds
+    finding = f"{len(waits)} of {len(sums)} kernels wait for memory, for {share:.0%} of the least time."
     return fig, finding if upto >= 6 else ""
 
 
@@ -176,13 +180,9 @@ def _heads(ax: Axes, upto: int, rows: int, right: float) -> None:
     """The heads of the columns, each under the number of its lesson; what is still to come is grey."""
     for row in range(1, rows):
         ax.plot([148, right], [_y(row - 0.5)] * 2, color="#E0E0E0", linewidth=0.8, **_PLAIN)
-    for lesson, x in _CHIPS.items():
-        if x > right:
-            break
+    for lesson, x in [(lesson, x) for lesson, x in _CHIPS.items() if x <= right]:
         _chip(ax, x, _TOP - 50, lesson, *(("white", INKS[GREY]) if lesson <= upto else (INKS[GREY], "white")))
-    for lesson, x, align, head in _COLUMNS.values():
-        if x > right:
-            break
+    for lesson, x, align, head in [column for column in _COLUMNS.values() if column[1] <= right]:
         look = {"weight": "bold"} if lesson <= upto else {"color": INKS[GREY]}
         _write(ax, x, _TOP - 8, head, align, va="bottom", fontsize=8, **look)
 

@@ -24,8 +24,8 @@ def lines(series: Series, title: str, xlabel: str, ylabel: str, log: str = "",
           marks: Mapping[str, Place] | None = None, levels: Sizes | None = None) -> Made:  # fmt: skip
     """Lines with their names at the right end: `series` maps a name to its x and its y values, as many of both.
 
-    `log` names the logarithmic axes, as in "xy"; `marks` maps a text to the point (x, y) that it stands beside, with
-    lines or without any. `levels` are thin horizontal lines with a name each.
+    `log` names the logarithmic axes, as in "xy"; `marks` maps a text to the point (x, y) that it stands beside;
+    `levels` are thin horizontal lines with a name each.
     """
     fig, ax = canvas(3.1, title, xlabel, ylabel)
     widths = itertools.chain((2.6, 2.0), itertools.repeat(1.4))  # so that a line is seen that lies under another
@@ -33,16 +33,18 @@ def lines(series: Series, title: str, xlabel: str, ylabel: str, log: str = "",
         look = {"color": colour, "linestyle": dash, "linewidth": width, "marker": marker if 2 < len(x) <= 12 else ""}
         ax.plot(x, y, label=name, **look)
     ax.set(xscale="log" if "x" in log else "linear", yscale="log" if "y" in log else "linear")
+    for axis in [getattr(ax, f"{name}axis") for name in log]:
+        axis.set_major_formatter(lambda x, _: f"{x:g}" if x < 1e4 else units.si(x, "").replace(" ", ""))
+    if levels:  # which shall not run through the name of a line
+        ax.set_xlim(right=max(x[-1] for x, _ in series.values()))
     _levels(ax, levels or {}, 0)
     past_ends(ax)
     for text, at in (marks or {}).items():
         ax.plot(*at, "o", color=BLACK, markerfacecolor="white", markersize=7, zorder=4, label=text)
     if "x" in log:
-        low, high = ax.get_xlim()
-        twos = [2.0**power for power in range(math.ceil(math.log2(low)), math.floor(math.log2(high)) + 1)]
-        places = sorted({place for x, _ in series.values() for place in x}) or twos
+        places = sorted({place for x, _ in series.values() for place in x})
         if len(places) <= 8:  # few enough to mark each, in place of powers of ten
-            ax.set_xticks(places, [f"{x:g}" if x < 1e4 else units.si(x, "").strip() for x in places])
+            ax.set_xticks(places)
             ax.xaxis.set_minor_locator(NullLocator())
     low, high = ax.get_ylim()
     if "y" in log and 0.01 <= low < high < min(1e5, 1000 * low):  # powers of ten alone would be too few to read from
@@ -163,7 +165,8 @@ def dots(values: Mapping[str, float | Place], title: str, xlabel: str, roles: Se
             note(ax, words, (time, place), (shift, 0), fontsize=8.5, **look)
     right = {row: pair[-1] / pair[0] if roles else pair[0] for row, pair in table.items()}
     for place, value in enumerate(right.values()):
-        look = {"xycoords": ("axes fraction", "data"), "weight": "bold", "fontsize": 8.5, "label": "_right"}
+        loud = "bold" if "measured" not in roles or value >= 2 else "normal"  # up to 2 the bound explains the time
+        look = {"xycoords": ("axes fraction", "data"), "weight": loud, "fontsize": 8.5, "label": "_right"}
         note(ax, number(value), (1, place), (8, 0), **look)
     if roles:
         heading = f"{roles[1]} /\n{roles[0]}"

@@ -193,15 +193,13 @@ def label_points(ax: Axes, points: Mapping[str, Place], **style: Any) -> None:
     boxes = [text.get_window_extent() for text in ax.texts]
     dots = [at for line in ax.lines if line.get_marker() not in ("", "None") for at in pixels(line.get_xydata())]
     boxes += [Bbox([at - 7, at + 7]) for at in [*map(pixels, points.values()), *dots]]
-    ends = [pair for line in ax.lines for pair in itertools.pairwise(pixels(line.get_xydata()))]
+    ends = [pair for line in ax.lines for pair in itertools.pairwise(line.get_transform().transform(line.get_xydata()))]
     path = np.concatenate([np.linspace(*pair, 300) for pair in ends] or [np.empty((0, 2))])
-    places = list(
-        itertools.product((8, 18, 32, 50, 70), ((1, 0), (1, 1), (1, -1), (-1, 0), (-1, -1), (0, -1), (-1, 1)))
-    )
+    fars, ways = (8, 18, 32, 50, 70), ((1, 0), (1, 1), (1, -1), (-1, 0), (-1, -1), (0, -1), (-1, 1))
     lead = {"arrowstyle": "-", "linewidth": 0.6, "color": GREY, "shrinkA": 0, "shrinkB": 4}
     for text, at in points.items():
         label, costs = note(ax, text, at, arrowprops=lead, **style), {}
-        for far, (right, up) in places:
+        for far, (right, up) in itertools.product(fars, ways):
             box = _placed(label, far, right, up)
             outside = sum(not ax.bbox.contains(*corner) for corner in box.get_points())
             line = np.linspace(pixels(at), box.get_points().mean(0), 50)
