@@ -342,7 +342,7 @@ def runs(
 ) -> tuple[Timing, ...]:
     """The time of each op, in about that many seconds for all and the time to make their inputs.
 
-    All inputs lie in one piece of memory that no cache holds, and are passed through from its begin to its end.
+    All inputs lie in memory that no cache holds, and take turns; an output may be written where the last one was.
     Without `threads`, all that torch has; where one alone is faster, its time, disturbed. Raises ValueError for an op
     whose inputs do not fit into a quarter of the free memory.
     """

@@ -56,8 +56,9 @@ def roofline(
     A roof is blue where the bandwidth limits it and vermillion where the peak does, with its ridge marked; several
     differ by their dashes, and those named in `datasheet` are thin and black. Above all roofs it is grey. The regions
     have names where the roofs share one peak: memory-bound, compute-bound, and in between what depends on the
-    bandwidth. A point is open where predicted, filled where measured; a thin line joins the two, and the point
-    is named only if they are more than a factor of 2 apart. `moves` names pairs of points: an arrow leads from the
+    bandwidth; a point that is named like a roof belongs to that one. A point is open where predicted, filled where
+    measured; a thin line joins the two, and the point is named only if it took more than twice the predicted time, or
+    less than 0.9 of it. `moves` names pairs of points: an arrow leads from the
     first to the second. `intensities` are the ends of the axis.
 
     Raises ValueError where there is no roof to draw, and for a move between points that are not there.
@@ -92,7 +93,7 @@ def roofline(
     _name_roofs(ax, roofs)
     _mark_ridges(ax, ridges, roofs)
     for point in points:
-        _point(ax, point, _region(point.intensity, ridges))
+        _point(ax, point, _region(point, roofs))
     names = {_name(point): point.place for point in points}
     names.pop("", None)
     label_points(ax, names, fontsize=8.5, zorder=7)
@@ -104,28 +105,30 @@ def roofline(
         faces = {"predicted": "white", "measured": BLACK}
         handles = [Line2D([], [], label=name, markerfacecolor=face, **look) for name, face in faces.items()]
         fig.legend(handles=handles, loc="lower center", ncols=2, borderaxespad=0.2)
-    return fig, _finding(points, ridges)
+    return fig, _finding(points, roofs, ridges)
 
 
-def _finding(points: Sequence[Point], ridges: Sequence[float]) -> str:
+def _finding(points: Sequence[Point], roofs: Mapping[str, Roofline], ridges: Sequence[float]) -> str:
     """The region of each op, and the ratio to the prediction where both are known."""
     found: dict[str, list[str]] = {}
     for point in points:
         both = point.measured and point.predicted
         ratio = f" at {point.measured / point.predicted:.0%} of the prediction" if both else ""
-        found.setdefault(_region(point.intensity, ridges).capitalize(), []).append(f"{point.label}{ratio}")
+        found.setdefault(_region(point, roofs).capitalize(), []).append(f"{point.label}{ratio}")
     ridge = f"Ridge{'s' if len(ridges) > 1 else ''} at {', '.join(map(number, ridges))} FLOP/byte."
     return " ".join([ridge, *(f"{region}: {', '.join(ops)}." for region, ops in found.items())])
 
 
 def _name(point: Point) -> str:
-    """What stands beside a point: where it was predicted and measured the ratio of the times, nothing up to 2."""
+    """What stands beside a point: where it was predicted and measured the ratio of the times, if it is a miss."""
     ratio = point.predicted / point.measured if point.predicted and point.measured else None
-    return point.label if ratio is None else "" if 0.5 <= ratio <= 2 else f"{point.label}: {ratio:.2g} ×"
+    return point.label if ratio is None else "" if 0.9 <= ratio <= 2 else f"{point.label}: {ratio:.2g} ×"
 
 
-def _region(intensity: float, ridges: Sequence[float]) -> str:
-    return list(_REGIONS)[(intensity >= ridges[0]) + (intensity >= ridges[-1])]
+def _region(point: Point, roofs: Mapping[str, Roofline]) -> str:
+    own = [roofs[point.label]] if point.label in roofs else roofs.values()
+    under = {point.intensity < roof.ridge for roof in own}
+    return "in between" if len(under) > 1 else "memory-bound" if under.pop() else "compute-bound"
 
 
 def _shade(ax: Axes, roofs: Mapping[str, Roofline], ridges: Sequence[float]) -> None:
@@ -231,7 +234,8 @@ def bandwidth_sweep(
     middles = [level[len(level) // 2] for level in levels if level]  # a rate for each step, far from its edges
     for size in {*ends, *middles}:
         inwards = 5 * ((size == quiet[0]) - (size == quiet[-1]))
-        note(ax, units.si(bandwidths[size], "B/s"), (size, bandwidths[size]), (inwards, 11), ha="center", fontsize=8.5)
+        rate, look = bandwidths[size], {"ha": "center", "fontsize": 8.5, "bbox": PLATE}
+        note(ax, units.si(rate, "B/s"), (size, rate), (inwards, 11), **look)
     ticks = sizes[:: max(1, len(sizes) // 6)]
     ax.set_xticks(ticks, map(units.iec, ticks))
     ax.yaxis.set_minor_formatter(NullFormatter())
@@ -239,7 +243,6 @@ def bandwidth_sweep(
     ax.yaxis.set_major_formatter(EngFormatter(sep=" "))
     words = f"From {' to '.join(f'{rate} with {units.iec(size)}' for size, rate in ends.items())}."
     if disturbed:
-        words += (
-            f" {len(disturbed)} of {len(sizes)} points are disturbed: {', '.join(map(units.iec, sorted(disturbed)))}."
-        )
+        named = ", ".join(map(units.iec, sorted(disturbed)))
+        words += f" {len(disturbed)} of {len(sizes)} points are disturbed: {named}."
     return fig, words
