@@ -416,7 +416,8 @@ value("gpt3_scores", (0.213 * 125 / 24.6 - 1) / _SCORES, [
     (1, "Added once, they give 20.2 %, and 21.3 % is printed."),
     (0, "Without the scores it is 19.7 %: not what is printed."),
     (24.6 / 125 * (1 + _SCORES), _NOT),
-    *[(twice, "If you compared with 20.2 %: that has the scores once already.") for twice in (2, (21.3 / 20.2 - 1) / _SCORES)],
+    *[(twice, "If you compared with 20.2 %: that has the scores once already.")
+      for twice in (2, (21.3 / 20.2 - 1) / _SCORES)],
     *[(count, _DIGITS) for count in (2.7, 2.85, 3.1, 3.2, 3.5)],
     (3 * (0.213 * 125 / 24.6 - 1) / _SCORES, "4 · L · D · T is the forward pass alone: take 12 · L · D · T."),
     (96 * (0.213 * 125 / 24.6 - 1) / _SCORES, "You left out the L of 12 · L · D · T, or counted layers."),
