@@ -57,9 +57,8 @@ def roofline(
     differ by their dashes, and those named in `datasheet` are thin and black. Above all roofs it is grey. The regions
     have names where the roofs share one peak: memory-bound, compute-bound, and in between what depends on the
     bandwidth; a point that is named like a roof belongs to that one. A point is open where predicted, filled where
-    measured; a thin line joins the two, and the point is named only if it took more than twice the predicted time, or
-    less than 0.9 of it. `moves` names pairs of points: an arrow leads from the
-    first to the second. `intensities` are the ends of the axis.
+    measured; with both it is named only if it took more than twice the predicted time or less than 0.9 of it.
+    `moves` names pairs of points: an arrow leads from the first to the second. `intensities`: the ends of the axis.
 
     Raises ValueError where there is no roof to draw, and for a move between points that are not there.
     """
@@ -233,9 +232,8 @@ def bandwidth_sweep(
     levels = [[size for size in quiet if low_ < size < high_] for low_, high_ in itertools.pairwise(caches.values())]
     middles = [level[len(level) // 2] for level in levels if level]  # a rate for each step, far from its edges
     for size in {*ends, *middles}:
-        inwards = 5 * ((size == quiet[0]) - (size == quiet[-1]))
-        rate, look = bandwidths[size], {"ha": "center", "fontsize": 8.5, "bbox": PLATE}
-        note(ax, units.si(rate, "B/s"), (size, rate), (inwards, 11), **look)
+        inwards, rate = 5 * ((size == quiet[0]) - (size == quiet[-1])), bandwidths[size]
+        note(ax, units.si(rate, "B/s"), (size, rate), (inwards, 11), ha="center", fontsize=8.5, bbox=PLATE)
     ticks = sizes[:: max(1, len(sizes) // 6)]
     ax.set_xticks(ticks, map(units.iec, ticks))
     ax.yaxis.set_minor_formatter(NullFormatter())

@@ -15,9 +15,8 @@ guess("layer_of_8_on_h100", "Most of the peak is out of reach: the bytes arrive 
     (3.35e12, "That is the rate at 1 FLOP for each byte."), (26.8, "In FLOP/s: × 10¹²."),
     (989.5e12 / 8, "The intensity multiplies the bandwidth; it does not divide the peak."))
 guess("faster_a100", "The layer gains from the faster memory until it meets the ceiling.",
-    (1.31, "It would, if the ceiling came later."), (1, "With 40 GB it waits for its bytes."))
-guess("bfloat16_here", "The bits alone decide nothing: the chip needs a unit for them.",
-    (2, "Half the bits are half the bytes, but not half the work."))
+    (1.31, "That is the memory's gain: the ceiling cuts it off."), (1, "With 40 GB it waits for its bytes: it gains."))
+guess("bfloat16_here", "The bits alone decide nothing: the chip needs a unit for them.")
 guess("gelu_in_a_cache", "No byte came from main memory here.",
     (9, "The FLOPs say 9. But our count books a tanh like an addition, and a ReLU moves its bytes even in a cache."),
     (1, "With the bytes from main memory it may be so: here they come from a cache."))
