@@ -223,8 +223,8 @@ def compare(
         pairs = [*known.wrong, *(wrong or {}).items()]
         word = isinstance(guess, str) and _measure(guess, unit) is None and _measure(value, unit) is not None
         if word and not any(isinstance(one, str) and _same(guess, one) for one, _ in pairs):  # such as "error"
-            of = f" of {unit}" if unit else ""
-            return Comparison(f"{short(guess)} cannot be read as a number{of}: write one, such as 2.5e9.")
+            of, example = f" of {unit}" if unit else "", "2.5e9" if unit in ("B", "FLOP", "B/s", "FLOP/s") else "90"
+            return Comparison(f"{short(guess)} cannot be read as a number{of}: write one, such as {example}.")
         return Comparison(" ".join(filter(None, [*_compared(guess, value, unit, pairs), known.because, because])))
     except KeyError:
         return Comparison(f"There is no guess named {about!r}. Is the name misspelt?")

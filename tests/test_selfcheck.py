@@ -327,6 +327,7 @@ def test_compare_says_how_far_apart():
         ("View", "view", "", "You predicted 'View'; it is 'view': as predicted."),
         (torch.float32, "float32", "", "You predicted torch.float32; it is 'float32': as predicted."),
         ("many", 2, "B", "'many' cannot be read as a number of B: write one, such as 2.5e9."),
+        ("about 90", 260, "days", "'about 90' cannot be read as a number of days: write one, such as 90."),
         ((1, 2), 2, "B", "You predicted (1, 2); it is 2: not as predicted."),
         (True, 2, "", "You predicted True; it is 2: not as predicted."),
         (10**400, 2, "", "which cannot be compared (OverflowError"), (Hostile(), 2, "B", "an object of type Hostile"),
@@ -349,7 +350,7 @@ def test_what_is_said_of_a_guess_is_kept_outside_the_cell(monkeypatch):
     for guess, words in [
         (8, "4 too low. You forgot the write. It moves."), (4, "8 too low. One of three. It moves."),
         (12, "exactly right. It moves. So."), (math.nan, "not as predicted. It stays finite. It moves."),
-        ("an error", "cannot be read as a number: write one, such as 2.5e9."),
+        ("an error", "cannot be read as a number: write one, such as 90."),
         ("Error", "not as predicted. It runs. It moves."),
     ]:  # fmt: skip
         assert repr(compare(guess, 12, about="it", because="So." if guess == 12 else "")).endswith(words)

@@ -6,14 +6,15 @@ from helpers.exercises.exercise import function, guess, value
 
 # fmt: off
 
-guess("published_days", "Meta's Llama 3 70B of 2024: 6.4 million GPU-hours, on more than 15 trillion tokens.")
+guess("published_days", "Meta's 6.4 million GPU-hours for Llama 3 70B, 15 trillion tokens, shared out over 1024.")
 
 guess("implied_mfu", "A run that takes longer has reached less.",
     (50, "That is what the napkin took."),
     (38, "Meta reports that for its largest model."),
     (42, "Meta reports that for its largest model."),
+    (32, "That is with attention, which the napkin's 6 leaves out."),
     (100 * 0.5 * 260 / 144, "The wrong way round."),
-    (lambda right: right / 100, "As a fraction; write per cent."))
+    (lambda right: right / 100, "That is the fraction: write it in per cent."))
 
 guess("tebibyte", "Each further prefix multiplies by 1.024 again.",
     (2.4, "That is a KiB against a kB."),
@@ -21,10 +22,11 @@ guess("tebibyte", "Each further prefix multiplies by 1.024 again.",
     (7.4, "That is a GiB against a GB."),
     (12.6, "That is one prefix too many."),
     (lambda right: 100 + right, "That is the whole TiB: by how much is it more than a TB?"),
-    (lambda right: right / 100, "As a fraction; write per cent."))
+    (lambda right: right / 100, "That is the fraction: write it in per cent."))
 
 guess("dot_product", "A million multiplications, and nearly as many additions.",
     (1e6, "Those are the MACs."),
+    (2e-9, "If you mean 2n, with n numbers in each vector: that is right."),
     (4e6, "Two numbers take one multiplication, not two."))
 
 guess("product_and_relu", "For each FLOP, the ReLU reads a number and writes one; the product reuses what it has read.",
@@ -35,6 +37,7 @@ guess("largest_model", "640 GB at 16 bytes each, and no room for anything else."
     (80, "The two averages are missing."),
     (53.3, "AdamW keeps two averages."),
     (640, "Those are GB."),
+    (320, "Those are the weights alone, in 2 bytes each."),
     (5, "That is one GPU."),
     (20, "A float32 has 4 bytes, not 8."),
     (70, "The model of section 1 does not fit."),
@@ -70,7 +73,7 @@ value("card_in_gb", 80 * 2**30 / 1e9, [
     (8.59, "The decimal point is misplaced."),
     (80 * 1.24**3, "A KiB is 1.024 kB, not 1.24."),
     (85.8, "You rounded down where the next digit rounds up."),
-    (86, "Nearly: that is rounded to two digits, and three are asked for."),
+    (86, "Nearly: you rounded to two digits, here or on the way, and three are asked for."),
 ], unit="GB", tolerance=0.001)
 
 DAY = 24 * 60 * 60
@@ -82,9 +85,9 @@ function("tokens_before_deadline",
     (lambda n, c, d, p, u: c * d * DAY * p * u / (4 * n),
      "You forgot the forward pass: 4 FLOPs per parameter and token are the backward pass alone."),
     (lambda n, c, d, p, u: c * d * DAY * p * u / (3 * n),
-     "Twice as many as right: a token costs 6 FLOPs for each parameter, not 3."),
+     "Twice as many as right: is a factor of 2 in the peak, the MFU or the 6?"),
     (lambda n, c, d, p, u: c * d * DAY * p * u / (12 * n),
-     "Half as many as right: a token costs 6 FLOPs for each parameter, not 12."),
+     "Half as many as right: is a factor of 2 in the peak, the MFU or the 6?"),
     (lambda n, c, d, p, u: c * d * DAY * p * u / (16 * n), "The 16 are bytes of memory: the work is 6 FLOPs."),
     (lambda n, c, d, p, u: c * d * DAY * p * u / n,
      "You left out the 6, or added it: one token costs 6 FLOPs for each parameter."),
@@ -106,7 +109,7 @@ function("tokens_before_deadline",
      "1 - mfu is the share that is lost: multiply by the share that is reached."),
     (lambda n, c, d, p, u: c * d * DAY * p * u / 100 / (6 * n), "An `mfu` is a fraction already: do not divide it."),
     (lambda n, c, d, p, u: c * d * DAY * p * u * 100 / (6 * n), "An `mfu` is a fraction already: not times 100."),
-    (lambda n, c, d, p, u: c * d * DAY * p * 1e12 * u / (6 * n), "The peak is in FLOP/s already, not in TFLOP/s."),
+    (lambda n, c, d, p, u: c * d * DAY * p * 1e12 * u / (6 * n), "1e12 times too many: nothing is to be converted."),
     (lambda n, c, d, p, u: c * d * DAY * u / (6 * n), "You left out the peak: a share of nothing does no work."),
     (lambda n, c, d, p, u: d * DAY * p * u / (6 * n),
      "That is what a single device trains: multiply by the number of devices."),
@@ -129,6 +132,8 @@ function("tokens_before_deadline",
     (lambda n, c, d, p, u: c * d * DAY * p * 0.5 / (6 * n), "The 0.5 is that of section 2: use `mfu`."),
     (lambda n, c, d, p, u: c * d * DAY * 989.5e12 * u / (6 * n), "The 989.5e12 is the H100 of section 2: use `peak`."),
     (lambda n, c, d, p, u: 1024 * d * DAY * p * u / (6 * n), "The 1024 GPUs are those of section 2: use `devices`."),
+    (lambda n, c, d, p, u: 1024 * d * DAY * 989.5e12 * 0.5 / (6 * n),
+     "Those are the numbers of section 2: use `devices`, `peak` and `mfu`."),
     (lambda n, c, d, p, u: c * d * DAY * p * u / (6 * 70e9), "The 70e9 is the model of section 2: use `parameters`."),
     (lambda n, c, d, p, u: c * d * DAY * p * u / (6 * n) / 1e9, "Those are billions of tokens: return the tokens."),
     (lambda n, c, d, p, u: c * d * DAY * p * u / (6 * n) / 1e12, "Those are trillions of tokens: return the tokens."),
@@ -157,6 +162,7 @@ function("devices_needed",
     (lambda n, m, b: math.ceil(n * b / m) + 1, "Rounding up is enough: you added another one."),
     (lambda n, m, b: round(n * b / m + 0.5), "`round` goes to the nearest, a half to an even number: use `math.ceil`."),
     (lambda n, m, b: round(n * b / m) + 1, "`round` goes to the nearest, a half to an even number: use `math.ceil`."),
+    (lambda n, m, b: int(n * b / m + 0.99), "A single parameter more needs another device: use `math.ceil`."),
     (lambda n, m, b: math.ceil(round(n * b / m, 1)), "You rounded twice, and the first time may lose a bit."),
     (lambda n, m, b: math.ceil(n // m * b), "You rounded down before the bytes were multiplied in."),
     (lambda n, m, b: math.ceil(6 * n * b / m), "The 6 is for FLOPs: memory does not need it."),
@@ -193,11 +199,11 @@ function("devices_needed",
     (lambda n, m, b: 2 ** math.ceil(math.log2(n * b / m)), "How few are enough? They need not be a power of two."),
     (lambda n, m, b: math.ceil(n * b / m) * (n * b > m), "Even a small model needs one device."),
     ],
-    cases=[(7e9, 80e9, 2), (70e9, 80e9, 16), (40e9, 80e9, 16), (15e9, 80e9, 16), (10.4e9, 80e9, 16), (7e9, 24e9, 2),
-           (1e9, 80e9, 2)],
+    cases=[(7e9, 80e9, 2), (70e9, 80e9, 16), (40e9, 80e9, 16), (15e9, 80e9, 16), (10.1e9, 80e9, 16), (7e9, 24e9, 2),
+           (1e9, 80e9, 2), (10_001, 160_000, 16)],
     draw=lambda r: (r.randint(1, 700) * 10**9, r.choice((24, 80, 96)) * 10**9, r.choice((2, 4, 8, 12, 18))))
 
-WHOLE = "A rate need not be whole: do not round it."
+WHOLE = "Do not round: a rate need not be a whole number."
 
 function("fastest_writing",
     lambda n, itemsize, devices, bandwidth: devices * bandwidth / (n * itemsize), [
@@ -206,6 +212,9 @@ function("fastest_writing",
     (lambda n, i, d, b: d * b // (n * i), WHOLE),
     (lambda n, i, d, b: round(d * b / (n * i)), WHOLE),
     (lambda n, i, d, b: math.ceil(d * b / (n * i)), WHOLE),
+    (lambda n, i, d, b: round(d * b / (n * i), 2), WHOLE),
+    (lambda n, i, d, b: round(d * b / (n * i), 1), WHOLE),
+    (lambda n, i, d, b: d * b / (70e9 * i), "The 70e9 is the model of section 1: use `parameters`."),
     (lambda n, i, d, b: max(1, d * b / (n * i)), "It may be less than one token per second."),
     (lambda n, i, d, b: b / (n * i), "That is one device alone: each of them reads only its share of the weights."),
     (lambda n, i, d, b: b / (n * i * d),
@@ -232,12 +241,12 @@ function("fastest_writing",
     (lambda n, i, d, b: d / b / (n * i), "More bandwidth makes it faster: multiply by it."),
     (lambda n, i, d, b: d**2 * b / (n * i), "You counted the devices twice: each reads its share, once."),
     (lambda n, i, d, b: n * i / (d * b) * 1000, "Those are the milliseconds of a token, not tokens per second."),
-    (lambda n, i, d, b: 60 * d * b / (n * i), "Those are tokens per minute; the question asks for a second's."),
-    (lambda n, i, d, b: 3600 * d * b / (n * i), "Those are tokens per hour; the question asks for a second's."),
-    (lambda n, i, d, b: DAY * d * b / (n * i), "Those are tokens per day; the question asks for a second's."),
+    (lambda n, i, d, b: 60 * d * b / (n * i), "Those are tokens per minute; tokens per second are asked for."),
+    (lambda n, i, d, b: 3600 * d * b / (n * i), "Those are tokens per hour; tokens per second are asked for."),
+    (lambda n, i, d, b: DAY * d * b / (n * i), "Those are tokens per day; tokens per second are asked for."),
     (lambda n, i, d, b: d * b * 1e9 / (n * i), "The bandwidth is in bytes per second already, not in GB/s."),
-    (lambda n, i, d, b: d * b / 1e9 / (n * i), "All is in bytes: convert nothing."),
-    (lambda n, i, d, b: d * b / 1.0737 / (n * i), "All is in bytes: convert nothing."),
+    (lambda n, i, d, b: d * b / 1e9 / (n * i), "Everything is in bytes already: convert nothing."),
+    (lambda n, i, d, b: d * b / 1.0737 / (n * i), "Everything is in bytes already: convert nothing."),
     (lambda n, i, d, b: d / (n * i), "You left out the bandwidth: how long does the reading take?"),
     (lambda n, i, d, b: 1 / n * i / d / b, "In 1 / a * b, Python divides by a alone: put brackets around the seconds."),
     (lambda n, i, d, b: d * b / (2 * n * i),

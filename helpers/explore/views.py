@@ -7,6 +7,7 @@ import torch
 from traitlets import Bool, Dict, Enum, Float, Int, List, Unicode
 
 from helpers import budget, draw, formats, specs, units
+from helpers.draw.drawing import GREY, INKS, TINTS, VERMILLION
 from helpers.explore.view import CONSTANT, STATE, View
 from helpers.formats import FloatFormat
 from helpers.model import MODELS, Config
@@ -172,15 +173,19 @@ class Plan(View, module="budget.js"):
 
     def _drawing(self) -> draw.Drawing:
         step, capacity, several = self.step, specs.find(self.machine).memory, "s" * (self.batch > 1)
-        arithmetic, moving = (units.duration(seconds) for seconds in step.times(self.roof))
+        time, what = max(zip(step.times(self.roof), ("arithmetic", "memory traffic"), strict=True))
         fits = "fits" if step.peak <= capacity else "does not fit"
-        title = f"{self.model} on {self.devices} × {self.machine}: {fits}, {units.si(step.peak, 'B')} at the peak"
-        told = f"GB per device{', not all at once' if self.task == 'training' else ''}"
-        told += f"\n{self.task}, {self.precision}, {self.batch} text{several} of {self.tokens} tokens"
-        told += f"{' each' if several else ''}{', recomputing' if self.recompute else ''}"
-        told += f"\none step: {arithmetic} of arithmetic, {moving} of memory traffic"
-        memory = {term: nbytes / 1e9 for term, nbytes in step.memory.items()}
+        title = f"{self.model} on {self.devices} × {self.machine.removeprefix('NVIDIA ')}: "
+        title += f"{fits}, {units.si(step.peak, 'B')} at the peak"
+        told = f"GB per device{', not all parts at once' if self.task == 'training' else ''}\n{self.task}, "
+        told += f"{self.precision}, {self.batch} text{several} of {self.tokens} tokens{' each' if several else ''}"
+        told += f"{', recomputing' if self.recompute else ''}; one step: at least {units.duration(time)} of {what}"
+        memory = dict(step.memory)
         if logits := memory.pop("logits", 0):  # at the loss their logarithms and the gradients of these, too
             memory["3 × logits"] = 3 * logits
-        limit = f"{units.si(capacity, 'B')}: one device", capacity / 1e9
-        return draw.bars({"all parts": memory}, title, told, limit)
+        memory = {term: float(f"{nbytes / 1e9:.3g}") for term, nbytes in (memory | {"at the peak": step.peak}).items()}
+        made = draw.bars(memory, title, told, (f"{units.si(capacity, 'B')}: one device", capacity / 1e9))
+        axes = made.figure.axes[0]
+        axes.xaxis.label.set(fontsize=8.5, color=INKS[GREY])
+        axes.patches[-1].set(facecolor=TINTS[1], edgecolor=VERMILLION)
+        return made
