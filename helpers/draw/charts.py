@@ -59,7 +59,7 @@ def lines(series: Series, title: str, xlabel: str, ylabel: str, log: str = "",
 def bars(sizes: Mapping[str, float | Sizes], title: str, xlabel: str, limit: tuple[str, float] | None = None) -> Made:
     """A bar per row from 0, its size beside it: one number, or the sizes of its named parts (six at most), stacked.
 
-    A part named "" is left empty; one too small for its number is named below it. `limit` is a name and a place for a
+    A part named "" is left empty; one too small for its number is named beside it. `limit` is a name and a place for a
     line. Raises ValueError for more parts, for negative sizes and for no bars.
     """
     stacks = {row: size if isinstance(size, Mapping) else {"_size": size} for row, size in sizes.items()}
@@ -77,19 +77,21 @@ def bars(sizes: Mapping[str, float | Sizes], title: str, xlabel: str, limit: tup
     fig, ax = canvas(room + tall * len(stacks), title, xlabel)
     for part, (tint, ink) in zip(parts, looks, strict=False):
         sizes_ = np.array([stack.get(part, 0.0) for stack in stacks.values()])
-        look = {"color": tint, "edgecolor": ink, "linewidth": 0.8, "label": part or "_room"}
+        look = {"color": tint, "edgecolor": ink, "label": part or "_room"}
         stacked = ax.barh(range(len(stacks)), sizes_, 0.24 / tall, ends, **look)
-        if several:
-            texts = [f"{size:.3g}" if part and wide.get(size) else "" for size in sizes_]
-            ax.bar_label(stacked, texts, label_type="center", fontsize=8.5)
+        texts = [f"{size:.3g}" if several and part and wide.get(size) else "" for size in sizes_]
+        if len(texts) > 4 and len({*texts}) == 1:  # all share it: said once
+            texts[1:] = [""] * len(texts[1:])
+        ax.bar_label(stacked, texts, label_type="center", fontsize=8.5)
         ends += sizes_
-    for place, (stack, few) in enumerate(zip(stacks.values(), small, strict=True)):
-        total = sum(stack.values())
-        note(ax, f"{total:.4g}", (total, place), weight="bold", bbox=PLATE)
-        if few:
+    for place, (stack, few, total) in enumerate(zip(stacks.values(), small, totals.values(), strict=True)):
+        size = note(ax, f"{total:.4g}", (total, place), weight="bold", bbox=PLATE)
+        names = ", ".join(f"{part} {stack[part]:.3g}" for part in few)
+        if len(few) == 1 and total < 0.8 * far:  # room for a short name
+            note(ax, names, (1, 0.5), xycoords=size, fontsize=8, bbox=PLATE)
+        elif few:
             start = sum(stack.get(part, 0.0) for part in parts[: parts.index(few[0])])
             look = {"ha": "right" if start > far / 2 else "left", "fontsize": 8, "bbox": PLATE}
-            names = ", ".join(f"{part} {stack[part]:.3g}" for part in few)
             note(ax, names, (start, place + 0.12 / tall), (2, -7), **look)
     ax.set_xlim(0, far * 1.1)
     ax.xaxis.set_major_locator(MaxNLocator(steps=[1, 2, 5, 10]))
@@ -138,8 +140,8 @@ _ROLES = {  # how the dots of a row look: colour, marker, face
 
 @drawn("Dots")
 def dots(values: Mapping[str, float | Place], title: str, xlabel: str, roles: Sequence[str] = (),
-         limits: Sizes | None = None, unit: str = "s") -> Made:  # fmt: skip
-    """A dot per row on a logarithmic axis, its value at the right; `limits` are vertical lines with a name each.
+         limits: Sizes | None = None, unit: str = "s", hollow: Sequence[str] = ()) -> Made:  # fmt: skip
+    """A dot per row on a logarithmic axis, open in `hollow` rows, its value at the right; `limits` are named lines.
 
     With `roles`, ("arithmetic", "memory"), ("bound", "measured") or ("without", "with"), a row has two values of that
     unit, joined by a line, and at the right stands the second over the first. Raises ValueError for values up to 0.
@@ -157,6 +159,8 @@ def dots(values: Mapping[str, float | Place], title: str, xlabel: str, roles: Se
         colour, marker, face = _ROLES[role]
         look = {"markerfacecolor": face, "markersize": 7.5, "markeredgewidth": 1.6, "zorder": 4, "label": role}
         ax.plot(column, range(len(table)), marker, color=colour, **look)
+    for row in hollow:
+        ax.plot(table[row][0], [*table].index(row), "o", color="white", markersize=5.5, zorder=5, label="_hollow")
     for place, pair in enumerate(table.values()) if roles else ():
         ax.plot(pair, [place, place], color=GREY, linewidth=1.2, marker="", label="_gap", zorder=2)
         for (time, role), shift in zip(sorted(zip(pair, roles, strict=True)), (-8, 8), strict=True):
@@ -169,8 +173,8 @@ def dots(values: Mapping[str, float | Place], title: str, xlabel: str, roles: Se
         look = {"xycoords": ("axes fraction", "data"), "weight": loud, "fontsize": 8.5, "label": "_right"}
         note(ax, number(value), (1, place), (8, 0), **look)
     if roles:
-        heading = f"{roles[1]} /\n{roles[0]}"
-        note(ax, heading, (1, 1), (8, 2), xycoords="axes fraction", va="bottom", fontsize=8, label="_heading")
+        heading, look = f"{roles[1]} /\n{roles[0]}", {"va": "bottom", "fontsize": 8, "label": "_heading"}
+        note(ax, heading, (1, 1), (8, 2), xycoords="axes fraction", **look)
         ax.xaxis.set_major_formatter(StrMethodFormatter("{x:g} %") if unit == "%" else EngFormatter(unit))
         ax.xaxis.set_minor_locator(NullLocator())
         legend(ax)
