@@ -87,7 +87,7 @@ def bars(sizes: Mapping[str, float | Sizes], title: str, xlabel: str, limit: tup
     for place, (stack, few, total) in enumerate(zip(stacks.values(), small, totals.values(), strict=True)):
         size = note(ax, f"{total:.4g}", (total, place), weight="bold", bbox=PLATE)
         names = ", ".join(f"{part} {stack[part]:.3g}" for part in few)
-        if len(few) == 1 and total < 0.8 * far:  # room for a short name
+        if len(few) == 1 and total < (0.6 if limit else 0.8) * far:  # room for a short name
             note(ax, names, (1, 0.5), xycoords=size, fontsize=8, bbox=PLATE)
         elif few:
             start = sum(stack.get(part, 0.0) for part in parts[: parts.index(few[0])])
