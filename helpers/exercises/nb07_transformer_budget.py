@@ -22,9 +22,9 @@ guess("block_keeps", "",
       (34, "34 is known as a number of bytes, in 16 bits and with dropout: here it is the size of the input."))
 guess("peak_of_step", "At the loss three tables as large as the logits are alive at once.",
       (35.9, "That is the sum: some terms are not there yet, and of the logits' size there are three tables."),
-      (lambda right: right - 10.24, "You are one table short."),
+      (lambda right: right - 10.24, "If you counted two tables of that size: there are three."),
       (lambda right: right + 10.24, "Right for a loop that holds on to its logits."),
-      (25.7, "That is the sum without the logits: they are where the peak is."),
+      (25.7, "If that is the sum without the logits: they are where the peak is."),
       (31.7, "That has one table of the logits' size: there are three."),
       (46.2, "That is the sum and one table more: at the loss there are no gradients of the weights yet."),
       (56.4, "The gradients of the weights are not there yet at the loss."))
@@ -36,18 +36,21 @@ guess("peak_recomputed", "Weights and moments stay, one block at a time exists i
 guess("scores_over_6n", "It grows in proportion to T.",
       (lambda right: right / 100, "As a share of 1, perhaps: the question is in per cent."),
       (lambda right: right / 2, "Right for a kernel that skips the masked half."),
-      (lambda right: right / 3, "That is the forward pass alone, against 6N."),
-      (lambda right: right / 8, "Fewer key heads make no fewer scores: each of the 64 query heads has its own."),
+      (lambda right: right / 3, "If that is the forward pass alone: 6N has the backward pass, too."),
+      (lambda right: right / 8, "If you counted key heads alone: each of the 64 query heads has its own scores."),
+      (lambda right: right + 100, "That is the total: the question is what the scores add."),
       (lambda right: 3 * right, "Forward and backward against 2N, the forward pass alone?"),
       (lambda right: 2 * right, "12 · L · D · T counts multiplications and additions already."))
 guess("one_user", "A token needs all weights (of the input embedding one row alone) and the cache.",
       (lambda right: right / 2, "Half: of one H100, or with two bytes a number."),
       (lambda right: right / 4, "A quarter: of one H100, and with two bytes a number?"),
       (lambda right: 2 * right, "Twice: two devices halve the time once."),
+      *[(count, "Thousands are for many users: here all weights are read for one token.") for count in (1000, 3000)],
       (24680, "So fast is the arithmetic."), (12340, "So fast is the arithmetic, on one H100."),
       (lambda right: 1e3 / right, "If these are ms for a token: how many tokens make a second?"),
       (lambda right: 1 / right, "If these are seconds for a token: how many tokens make a second?"))
 guess("desk_mfu", "", (1, "Then nothing but the products would take any time."),
+      *[(over, "An MFU above 1 would be more than the peak.") for over in (1.1, 1.2, 1.3, 1.5)],
       *[(percent, "Is that in per cent? An MFU is a share of 1.") for percent in range(2, 101)])
 
 
@@ -164,6 +167,8 @@ function("largest_batch",
     *[(_fit(states=states, least=_MINUS), f"You took {states} bytes per parameter: weight, gradient and AdamW's two "
        "moments make 16. And never fewer than none.") for states in (4, 8, 12, 14, 18, 20)],
     (_fit(states=20), "You took 20 bytes per parameter: the statement says 16."),
+    (lambda memory, devices, n, each: max(floor((memory * devices - 16 * n / devices) / each), 0),
+     "All devices' memory, and one share of the states: take both for one device."),
     *[(lambda memory, devices, n, each, least=least: max(floor((memory * devices - 16 * n) / each), least), _ALL)
       for least in (_MINUS, 0)],
     *[(lambda memory, devices, n, each, least=least: max(
@@ -271,6 +276,8 @@ function("cheapest_machine",
      "The L40S is not always the cheapest: compare the prices."),
     (lambda o, w, d, m, n: _cheapest({best: o[best]}, w, d, m, n) if (best := _cheapest(o, w, d, m, math.inf)) else "",
      "If the cheapest misses the deadline, the next cheapest may not: drop the late ones first."),
+    (lambda o, *a: _cheapest(o, *a) if all(_cheapest({k: v}, *a) != "none" for k, v in o.items()) else "none",
+     "One offer that needs too many devices does not end the search: skip it."),
     (lambda *a: _cheapest(*a) if _cheapest(*a) != "none" else min([]),
      'Nothing meets the deadline here: return "none" before you take the least.'),
     ],
@@ -360,7 +367,7 @@ value("gpu_years", 3.14e23 / 125e12 / _YEAR, [
     (3.14e23 / (0.213 * 125e12) / _YEAR, "That is at an MFU of 0.213: the question is the peak."),
     *[(3.14e23 / 125e12 / _YEAR * power, "You are off by a power of ten: a TFLOP is 10¹² FLOP.")
       for power in (1e-3, 0.1, 10, 1000)],
-    (125 / 28, "By so much the peak is larger: divide the 355 years by it."),
+    *[(ratio, "That is the ratio of the peaks: how many years is it?") for ratio in (125 / 28, 28 / 125)],
     (_YEAR * 125e12 / 3.14e23, "Upside down: work over rate."),
     (355 - 3.14e23 / 125e12 / _YEAR, "That is the difference from the claim: how many years does it take?"),
     (3 * 3.14e23 / 125e12 / _YEAR, "3.14·10²³ FLOP are the whole training, backward pass included."),
@@ -388,6 +395,7 @@ value("requests_that_fit", 45e9 // _CACHE, [
     (32, "One fewer than fit: nothing need stay free."),
     (80e9 / 160e6, "You took the page's cache, and forgot the weights of 35 GB."),
     *[(few, "The weights take the 35 GB that the page says, not 70 or 140: 45 GB are left.") for few in (0, 7)],
+    *[(count, "You doubled the page's 160 MB: its 8 heads are missing, too.") for count in (140, 45e9 / 320e6)],
     *[(count, "134 MB? The cache of a request is 1.34 GB.") for count in (10 * 45e9 / _CACHE, 336)],
     *[(count, _BOTH) for count in (2 * 45e9 / _CACHE, 67, 45e9 / 0.67e9)],
     *[(count, "One byte a number, and keys or values alone: the cache holds both, in 2 bytes.")
@@ -431,7 +439,7 @@ value("gpt3_scores", (0.213 * 125 / 24.6 - 1) / _SCORES, [
     (100 * _SCORES, "That is what the scores add once, in per cent: how often were they added?"),
     (19.7, _NOT),
     *[(count, _OVER) for count in (1.1, 1.08, 21.3 / 20.2)],
-    *[(points, "If these are points, from 19.7 to 21.3: divide by what the scores add once.") for points in (1.6,)],
+    *[(more, "If that is from 19.7 % to 21.3 %: divide by what the scores add once.") for more in (1.6, 0.016)],
     (100 * (0.213 * 125 / 24.6 - 1), "That is what all added scores make, in per cent: divide by the share of one."),
     *[(mfu, "That is the printed MFU: how often were the scores added?") for mfu in (21.3, 0.213)],
     (21.3 / (19.7 * _SCORES), "Take the 19.7 of 6N off before you divide."),
@@ -442,6 +450,6 @@ value("gpt3_scores", (0.213 * 125 / 24.6 - 1) / _SCORES, [
     (1 / 3, "Upside down: they were added more than once."),
     (0.213 * 125 / 24.6, _OVER),
     (0.213 * 125 / 24.6 - 1, "That is what all the added scores make: divide by the share of one."),
-], tolerance=0.02, same=dict.fromkeys([
+], tolerance=0.03, same=dict.fromkeys([
     "share = 12 * 97 * 12288 * 2048 / (6 * 175000000000.0)", "share = 12 * 95 * 12288 * 2048 / (6 * 175000000000.0)",
 ], "one layer of 96 is below the tolerance"))
