@@ -162,10 +162,10 @@ def _trace(ax: Axes, top: float, view: torch.Tensor, index: tuple, corner: Place
     x, y, below = corner[0] + s * (view.shape[-1] + 0.6) + c, corner[1] - r - 1, _MARGIN + offset_of(index, view)
     for left, bottom in ((x, y), (below, top - 1)):
         ax.add_patch(Rectangle((left, bottom), 1, 1, fill=False, edgecolor=VERMILLION, linewidth=2.4, zorder=5))
-    arrow(ax, (x + 0.5, y), (below + 0.5, top), VERMILLION, arrowstyle="-|>", linewidth=1.8, linestyle="--")
-    look = {"fontsize": 9, "weight": "bold", "color": INKS[VERMILLION], "va": "top"}
-    start = corner[0] + _width("", view, scale), corner[1] - 4 * 0.165 / scale
-    ax.text(*start, f"[{', '.join(map(str, index))}] → {law}", **look)
+    look = {"arrowstyle": "-|>", "linewidth": 1.8, "linestyle": "--", "connectionstyle": "arc3,rad=-0.08"}  # over steps
+    arrow(ax, (x + 0.5, y), (below + 0.5, top), VERMILLION, **look)
+    at, words = (corner[0] + _width("", view, scale), corner[1] - 4 * 0.165 / scale), f"{[*index]} → {law}"
+    ax.text(*at, words, fontsize=9, weight="bold", color=INKS[VERMILLION], va="top")
     return law
 
 
@@ -182,9 +182,9 @@ def merging(views: Views, title: str) -> Made:
         if view.dim() != 2 or min(view.shape) < 2 or cells[name] > 24 or len(views) > 4:
             limits = "merging shows up to 4 views of at least 2 × 2 on 24 cells"
             raise ValueError(f"{limits}, {name} is {tuple(view.shape)}")
-    fig, ax = canvas(0.45 + 1.15 * len(views), title)
+    fig, ax = canvas(0.45 + 1.06 * len(views), title)
     for row, (name, view) in enumerate(views.items()):
-        y, order, (height, width), (outer, inner) = -3.6 * row, offsets(view), view.shape, view.stride()
+        y, order, (height, width), (outer, inner) = -3.3 * row, offsets(view), view.shape, view.stride()
         for offset in range(cells[name]):
             position = order.index(offset) if offset in order else None
             tint = "white" if position is None else TINTS[position // width % 5]
@@ -200,7 +200,7 @@ def merging(views: Views, title: str) -> Made:
         words = f"step {inner:+d}, jump {order[width] - order[width - 1]:+d}: {rule}, {verdict}".replace("-", "−")
         ax.text(0, y + 1.75, f"{name}  shape {tuple(view.shape)}, stride {view.stride()}", fontsize=8.5)
         ax.text(0, y + 1.15, words, weight="bold", color=INKS[colour], fontsize=8.5)
-    ax.set(xlim=(-0.1, max(cells.values()) + 0.1), ylim=(-3.6 * (len(views) - 1) - 1.4, 2.5))
+    ax.set(xlim=(-0.1, max(cells.values()) + 0.1), ylim=(-3.3 * (len(views) - 1) - 1.4, 2.5))
     return fig, f"{'; '.join(findings)}."
 
 

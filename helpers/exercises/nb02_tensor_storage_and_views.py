@@ -21,7 +21,8 @@ def _but(k: int) -> Callable[[Sequence[int]], tuple[int, ...]]:
 
 guess("three_words", "`contiguous` writes every number once more; the other two write none.",
       (18.9, "That is one copy for each word."), (0, "One of the words does write."),
-      (12.6, "That is read and written: only what is written is new."), (1.57, "Each number has 4 bytes."))
+      (12.6, "That is read and written: only what is written is new."), (1.57, "Each number has 4 bytes."),
+      (6291456, "That is in bytes: the question asks for MB."))
 guess("next_token", "A token has 12 heads of 64 channels.",
       (64, "That is how far away the next head is."), (786432, "That is how far away the next text is."),
       (3072, "Those are bytes: a stride counts cells."), (1, "That is how far away the next channel is."),
@@ -30,6 +31,7 @@ guess("next_token", "A token has 12 heads of 64 channels.",
 guess("permuted_note", "Each stride comes along with its dimension.",
       ((6, 3, 1), "So it would be in a fresh tensor of that shape, but nothing has moved."),
       ((12, 4, 1), "That is the stride of z itself."), ((4, 2, 3), "That is the new shape."),
+      ((2, 0, 1), "That is the order of the dimensions; the question asks for their strides."),
       ((4, 1, 12), "You sent dimension 0 to place 2: permute(2, 0, 1) fetches dimension 2 to place 0."),
       ((1, 4, 12), "You reversed all three: behind the last come the first two, in their old order."))
 guess("seven_lines", "Views: the first reshape, float and NumPy.", *[(_but(k), each) for k, each in enumerate((
@@ -49,9 +51,6 @@ guess("one_token", "With one token the next head does come 64 cells later. So a 
 guess("far_apart", "It fetches 16 times as many bytes, 128 MB for 8 MB of numbers.",
       (1, "Both add as many numbers, but the adding is not what takes the time."),
       (16, "So many times the bytes, indeed; the rest is how fast this machine fetches them."))
-guess("over_the_link", "The link moves at most 63 GB/s, the GPU's memory 3350 GB/s.",
-      (3350 / 63 / 2, "That adds up both directions of the link, of which a copy uses one."),
-      (3350 / 63 / 8, "The lanes carry bits, and a byte has eight."), (3350 / 63 * 16, "The slot has 16 lanes."))
 guess("product_and_sum", "4 MB for the result and 4 MB for the product, which nobody asked for.",
       (4e6, "The product has to be somewhere, too."), (12e6, "a, b and c are not new."),
       (16e6, "a, b and c are not new; the product is."), (20e6, "a, b and c are not new."))
@@ -65,13 +64,14 @@ guess("cache_repeated", "The line writes the whole cache, four times over.",
       (8.59, "A bfloat16 has 2 bytes, and only what is written counts."), (4, "That is in GiB: a GB has 10⁹ bytes."))
 
 _OWN, _SIZE = "A stride multiplies the sizes to its right, not its own.", "That is a size: multiply those to its right."
+_RIGHT = "{}, but what counts are all the sizes to its right, and only these."
 _BYTES, _ENDS = "That is in bytes: a stride counts elements.", "permute(0, 2, 1, 3) leaves the first and last alone."
 parts("permuted_stride", **{
     "1": part(60, [(120, _OWN), (240, _BYTES), (2, _SIZE), (3, _SIZE), (4, _SIZE), (5, _ENDS), (20, _ENDS),
                    (0, "That is the order of the dimensions; the question asks for their strides."),
                    (1, "You reversed the order, or let the first index run fastest: in a fresh tensor it is the last."),
-                   (12, "To the right of size 2 stand three sizes, not two."), (24, "To its right, not to its left."),
-                   (6, "To its right, not to its left.")]),
+                   (12, "To the right of size 2 stand three sizes, not two."), (24, _RIGHT.format("24 = 2 · 3 · 4")),
+                   (6, _RIGHT.format("6 = 2 · 3"))]),
     "2": part(5, [(20, "That is the second stride before the permute: each moves along with its dimension."),
                   (15, "So it would be in a fresh tensor of the new shape: permute moves no data."),
                   (60, _ENDS), (1, _ENDS), (4, _SIZE), (3, _SIZE), (12, "Size 4 comes here, with its old stride.")]),
@@ -125,6 +125,10 @@ function("index_at",
     (lambda offset, shape: tuple(offset % s for s in _dense(shape)),
      "The remainder is what is left for the next index: divide by the stride, too."),
     (lambda offset, shape: divmod(offset, shape[-1]), "That is for two dimensions: any number may come."),
+    (lambda offset, shape: divmod(offset, shape[0]), "That is for two dimensions, and the last index runs fastest."),
+    (lambda offset, shape: tuple(offset // size % size for size in shape), "Divide by the stride, not by the size."),
+    (lambda offset, shape: _digits(offset, shape[::-1], operator.floordiv)[::-1],
+     "You kept the quotients: the index is the remainder, the quotient what is left for the others."),
     (lambda offset, shape: divmod(offset, shape[1]), "That is for two dimensions: any number may come."),
     (lambda offset, shape: _three(offset, shape), "That is for three dimensions: any number may come."),
     (lambda offset, shape: _digits(offset, shape[::-1], keep=operator.truediv)[::-1],
@@ -198,7 +202,7 @@ function("windows",
     (lambda x, size: x.expand(len(x) - size + 1, -1)[:, :size],
      "Each of your rows is the first window: the next must start one element further."),
     (lambda x, size: torch.as_strided(x, (len(x) - size + 1, size), x.stride()),
-     "as_strided wants a stride for each of its two dimensions, counted in elements and not in bytes."),
+     "Read the error: as_strided wants two strides, counted in elements, and unfold a step of at least 1."),
     (lambda x, size: x.unfold(0, 3, 1), "The size is that of the argument: it is not always 3."),
     (lambda x, size: x.unfold(1, size, 1), "x has one dimension, which is number 0."),
     (lambda x, size: _windows(x.contiguous(), size),
@@ -255,6 +259,7 @@ value("really_touched", 500 * 64 * 4, [
     (10 * 64 * 4, "Those are 10 rows: expand repeats all 500 rows, and adds no new one."),
     (999 * 64 * 4, "That is the stretch from the first byte to the last; the rows between are not touched."),
     (10 * 500 * 64, "That is b.numel(): most of its elements share their bytes, and each has 4."),
+    (500 * 64 * 16, "You multiplied by 4 twice: a float32 has 4 bytes."),
     (500 * 64 * 32, "Those are bits: a byte has eight."), (64 * 4, "That is one row: a[::2] has 500 of them."),
 ], unit="B")
 
@@ -315,6 +320,10 @@ function("fewest_dimensions",
     (lambda n, s: _fewest(*zip(*moving, strict=True)) if (moving := [d for d in zip(n, s, strict=True) if d[1]]) else 1,
      "A dimension of stride 0 stays: it does not merge with a neighbour that moves."),
     (lambda n, s: len(n) - _fewest(n, s), "You counted the pairs that merge; each of them leaves one dimension less."),
+    (lambda n, s: 1 + len(n) - _fewest(n, s), "You counted the pairs that merge, but those add no dimension."),
+    (lambda n, s: len(n) - 1, "Not every tensor has exactly one pair that merges: look at each pair."),
+    (lambda n, s: len(n) - any(_fits(n, s)), "You stopped at the first pair that merges; the pairs after it may, too."),
+    (_merging(lambda n, n1, s, s1: s in (0, n1 * s1)), "A stride of 0 is no exception: it has to fit, too."),
     (lambda n, s: _fewest(n, s) - 1, "One too few: n dimensions have n − 1 pairs."),
     (lambda n, s: _fewest(n, s) + 1, "One too many: if all pairs merge, one dimension is left."),
     (lambda n, s: n[len(n)], "Your range ends too late: n dimensions have n − 1 pairs."),
@@ -373,7 +382,8 @@ function("swap_rows",
     (_swap("x[[i, j]] = x[[j, i]]"), "A list as index copies both rows, and needs an index tensor on each side."),
     (_swap("p = list(range(len(x))); p[i], p[j] = j, i; x[:] = x[p]"), "An index copies the whole matrix first."),
     (lambda x, i, j: _swapped(x, i, j).clone(), "The swap is right; return x itself, not a copy of it."),
-    (lambda x, i, j: (x[i].clone(), _swapped(x, i, j))[0], "The swap is right; return x, not the row that you kept."),
+    (lambda x, i, j: (x[i].clone(), _swapped(x, i, j))[0],
+     "You return another tensor: exchange the rows of x itself, and return x."),
     (lambda x, i, j: _swapped(x.clone(), i, j), "You swapped the rows of a copy: change x itself."),
     (_swap("x[i] ^= x[j]; x[j] ^= x[i]; x[i] ^= x[j]"), "That works for whole numbers only, and loses row i = j."),
     (_swap(""), "Nothing has changed."),
