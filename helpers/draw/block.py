@@ -57,8 +57,11 @@ def block(config: Config, batch: int, tokens: int, *, upto: int = 7, decode: boo
     fig, ax = _sheet(_TOP + _ROW * (len(boxes) + 1) + 8, title, *((36, right + 224) if early else ()))
     letters = _letters(config, batch, tokens, decode, upto)[: -1 if early else None]  # the format comes with the bytes
     if right < 499:
+        top, step, x, size = (_y(1.5), 20, right + 36, 8.5) if early else (_y(0), _ROW, right + 70, 10)
+        if early:  # in a box, off the lines of the rows: no column
+            ax.add_patch(Rectangle((right + 24, top - 18), 198, 16 + 20 * len(letters), fill=False, edgecolor=GREY))
         for place, letter in enumerate(letters):
-            _write(ax, right + (36 if early else 70), _y(place), letter, fontsize=8.5 if early else 10, label="")
+            _write(ax, x, top + step * place, letter, fontsize=size, label="")
     else:
         lines = "\n".join(map(" · ".join, ([*letters[:3], letters[-1]], letters[3:-1])))
         _write(ax, 12, 46, lines, color=INKS[GREY], fontsize=8, label="")
@@ -96,8 +99,7 @@ def block(config: Config, batch: int, tokens: int, *, upto: int = 7, decode: boo
     _write(ax, _MIDDLE, _TOP - 14, "b t d", "center", fontsize=8, color=INKS[GREY])
     fig.set_label("\n".join(words))
     share = sum(own["seconds"] for own in waits) / seconds
-    finding = f"{len(waits)} of {len(sums)} kernels wait for memory, for {share:.0%} of the least time."
-    return fig, finding if upto >= 6 else ""
+    return fig, f"{len(waits)} of {len(sums)} kernels wait for memory, for {share:.0%} of the least time." * (upto > 5)
 
 
 @drawn("One box")
@@ -225,9 +227,9 @@ def einsum_box(pattern: str, sizes: Mapping[str, int]) -> Made:
     if not (len(left) == len(right) == len(out) == 2 and len(summed) == 1 and set(out) == set(left) ^ set(right)):
         raise ValueError(f"a name is summed, and each input brings one of its own to the result; got {pattern!r}")
     (j,), (i,), (k,) = summed, set(left) - summed, set(right) - summed
-    fig, ax = _sheet(320, f"{pattern}: each cell multiplies and adds once")
-    scaled = ((i, 80), (k, 150), (j, 60))
-    tall, wide, deep = (90 + most * math.sqrt(sizes[name] / max(sizes.values())) for name, most in scaled)
+    fig, ax = _sheet(320, "Each cell is one multiplication and one addition")
+    most, scaled = max(sizes.values()), ((i, 80), (k, 150), (j, 60))
+    tall, wide, deep = (90 + more * math.sqrt(sizes[name] / most) for name, more in scaled)
     x, y, over, up = 110.0, 284.0, 0.75 * deep, -0.5 * deep
     _side(ax, "result", out, TINTS[0], (sizes[k], sizes[i]), (x, y), ((wide, 0), (0, -tall)))
     _side(ax, "second input", right, TINTS[1], (sizes[k], sizes[j]), (x, y - tall), ((wide, 0), (over, up)), 0.62)
@@ -243,7 +245,7 @@ def einsum_box(pattern: str, sizes: Mapping[str, int]) -> Made:
     ):
         _frame(ax, low, edges, [(at or 0) / count for at, count in zip(place, cells, strict=True)], cells)
     cells = math.prod(sizes[name] for name in (i, j, k))
-    law = f"{sizes[i]} × {sizes[k]} × {sizes[j]} = {cells} cells,\n2 × {cells} = {units.si(2 * cells, 'FLOP')}\n\n"
+    law = f"{sizes[i]} × {sizes[j]} × {sizes[k]} = {cells} cells,\n2 × {cells} = {units.si(2 * cells, 'FLOP')}\n\n"
     law += f"Framed: one number of the\nresult adds up {sizes[j]} products."
     _write(ax, x + wide + over + 24, y + up - tall / 2, law, label="", fontsize=9.5)
     return fig, f"2 × {i} × {j} × {k} = {units.si(2 * cells, 'FLOP')}."
@@ -266,8 +268,7 @@ def patterns(steps: Mapping[str, str], sizes: Mapping[str, int], title: str) -> 
     frame. KeyError for a name without a size.
     """
     fig, ax = canvas(0.8 + 0.56 * len(steps), title, " ")
-    caption = "heavy frame: summed; no gap: in one bracket; at the right: how many numbers come out"
-    ax.set_xlabel(caption, loc="left", fontsize=8.5, color=INKS[GREY])
+    ax.set_xlabel("heavy frame: summed  ·  no gap: in one bracket", loc="left", fontsize=8.5, color=INKS[GREY])
     tints = dict(zip(dict.fromkeys(re.findall(r"\w+", " ".join(steps.values()))), itertools.cycle(TINTS)))
     sides = {step: [_spread(side) for side in pattern.split("->")] for step, pattern in steps.items()}
     result, found = 1.1 + max(inputs[1] for inputs, _ in sides.values()), []
@@ -275,16 +276,15 @@ def patterns(steps: Mapping[str, str], sizes: Mapping[str, int], title: str) -> 
     for row, ((inputs, end), (output, _)) in enumerate(sides.values()):
         kept = {name for name, _ in output}
         for name, x in [*inputs, *((name, result + x) for name, x in output)]:
-            cell(ax, x, row - 0.38, f"{name}\n{sizes[name]}", tints[name], 0.76, fontsize=7.5, label="_")
+            cell(ax, x, row - 0.38, f"{name}\n{sizes[name]}", tints[name], 0.76, fontsize=6.4, label="_")
             if name not in kept:
                 ax.add_patch(Rectangle((x, row - 0.38), 1, 0.76, fill=False, edgecolor=BLACK, linewidth=2.2, zorder=3))
         arrow(ax, (end + 0.15, row), (result - 0.15, row), GREY)
         found.append(math.prod(sizes[name] for name in kept))
     for row, count in enumerate(found):
-        most = {"weight": "bold", "fontsize": 11} if count == max(found) > min(found) else {"fontsize": 9}
-        note(ax, _short(count), (right, row), **most)
+        note(ax, f"{_short(count)} numbers", (right, row), weight="bold" if count == max(found) > min(found) else None)
     rows(ax, sides)
-    ax.set(xlim=(-0.05, right + 1.5), xticks=[])
+    ax.set(xlim=(-0.05, right + 2.8), xticks=[])
     ax.spines[:].set_visible(False)
     told = zip(steps.items(), map(_short, found), strict=True)
     return fig, "; ".join(f"{step}: {pattern}, {count} numbers" for (step, pattern), count in told) + "."

@@ -26,15 +26,16 @@ guess("query_key_shape", "The width is missing from the output: each score sums 
 guess("misspelt_width", "The names width and widht occur once each, so each is summed by itself: 8 numbers of each "
       "input, and then the sums are multiplied.",
       (8, "So the author thought."), (1, "Both names are missing from the output, so both are summed."),
-      (16, "The two sums are multiplied."), (32, "out is in the output, so it is not summed."))
+      (16, "The two sums are multiplied."), (32, "out is in the output."), ("error", "No error: that is the trouble."))
 guess("slow_digit", "Head 1 begins after the four channels of head 0.", (1, "That is the next channel of head 0."),
       (2, "There are two heads, and each has four channels."))
 guess("converted_wrongly", "For Llama 2 70B the wrong line gives the right number, by luck: 64 / 8 is 8. For TinyLlama "
       "32 / 4 is 8, too, and it has 4 key heads.",
-      *((name, "Work out query heads / key heads for each.") for name in ("both", "Llama 2 70B")))
-guess("annotation_alone", "Python stores an annotation, and does not look at it again.")
+      *((name, "Work out query heads / key heads for each.") for name in ("both", "none", "Llama 2 70B")))
+_truth = [(said, "Write passes or raises.") for said in (True, False)]
+guess("annotation_alone", "Python stores an annotation, and does not look at it again.", *_truth)
 guess("swap_in_checked_function", "What comes second is taken for the token, in the argument and in the result: they "
-      "come from the same tensor, so they agree.")
+      "come from the same tensor, so they agree.", *_truth)
 guess("flops_of_names", "It is 2 × the sizes of all different names, multiplied.",
       (lambda right: right / 2, "Those are the steps: each is 2 FLOPs."),
       (lambda right: right * 32, "The width is one loop, though both inputs have it."),
@@ -44,8 +45,8 @@ guess("merge_of_mixed", "The names stand side by side, but bmm wrote in the orde
       "between h and c.")
 guess("contraction_order", "A · B has three loops, 2n³ FLOPs; a matrix with a vector has two, 2n². So it is "
       "(2n³ + 2n²) / (2n² + 2n²) = (n + 1) / 2.",
-      (1, "The result is the same, the work is not."), (64, "Each of the orders has two products."),
-      (lambda right: 1 / right, "That is cheaper / more expensive."))
+      (1, "The result is the same, the work is not."), (99, "Each of the orders has two products."),
+      (2, "One product has three names, not two."), (lambda right: 1 / right, "That is cheaper / more expensive."))
 
 
 _WORDS = ("passes", "raises")
@@ -78,7 +79,7 @@ parts("eight_rewrites",
         (lambda x, y, w: x.unflatten(2, (4, 2)).permute(0, 3, 1, 2),
          "You split d as (c h): view splits it with the head as the slow digit, (h c)."),
         (lambda x, y, w: x.unflatten(2, (2, 4)), "Your output still has t before h: the transpose swapped them."),
-        (lambda x, y, w: x.unflatten(2, (4, 2)).transpose(1, 2), "There are two heads of four channels, not four."),
+        (lambda x, y, w: x.unflatten(2, (4, 2)).transpose(1, 2), "There are two heads (of four channels), not four."),
         (lambda x, y, w: x.unflatten(2, (2, 4)).permute(0, 2, 3, 1),
          "The channels stand before the tokens: b h t c is asked for."),
         (lambda x, y, w: x.unflatten(2, (2, 4)).transpose(1, 2).flatten(0, 1),
@@ -90,9 +91,9 @@ parts("eight_rewrites",
          "The merged names are in the wrong order: after the permute b comes before d."),
         (lambda x, y, w: x.flatten(1), "The result has t in front: b and d merge, and t is left."),
         (lambda x, y, w: x.transpose(0, 1).flatten(0, 1),
-         "The numbers are right, but b belongs into one bracket with d, not with t."),
+         "The numbers are right, but b belongs in one bracket with d, not with t."),
         (lambda x, y, w: x.reshape(6, 16), "A reshape moves nothing: b has to stand between t and d."),
-        (lambda x, y, w: x.transpose(0, 1), "The flatten is missing: b and d belong into one bracket."),
+        (lambda x, y, w: x.transpose(0, 1), "The flatten is missing: b and d belong in one bracket."),
         (lambda x, y, w: x.flatten(0, 1), "You merged b and t: the permute puts t in front, then b and d merge.")),
     d=_rewrite(lambda x, y, w: x.mean(-1),
         (lambda x, y, w: x.sum(-1), "You took the sum: the old way is a mean, so the new way is one, too."),
@@ -127,6 +128,7 @@ parts("eight_rewrites",
         (lambda x, y, w: (x @ w).sum(0), "The name b is missing from the output, so the texts were summed."),
         (lambda x, y, w: x.sum(-1, keepdim=True) * w.sum(0),
          "The name that is summed is spelt in two ways, so each is summed by itself."),
+        (lambda x, y, w: x * w.sum(-1), "The output ends in d: there out belongs, and d is the name that goes."),
         (lambda x, y, w: x[..., None] * w, "The name d is in the output, so nothing was summed."),
         (lambda x, y, w: (x @ w).sum(-1), "The name out is missing from the output, so it was summed.")),
     h=_rewrite(lambda x, y, w: x @ y.mT,
@@ -161,7 +163,7 @@ function("to_halves",
     (lambda w, kv: _rows(w, kv, len(w) // kv // 2, 2, order=(2, 1, 0)),
      "The key heads moved, too: kv stays the slowest digit."),
     (lambda w, kv: _rows(w, kv, len(w) // kv // 2, 2, order=(1, 2, 0)),
-     "The key heads moved, too: kv stays the slowest digit."),
+     "Only the heads moved: kv stays the slowest digit, and within a head pair and two change places."),
     (lambda w, kv: _rows(w, kv, len(w) // kv // 2, 2, order=(1, 0, 2)),
      "The pairs have changed places with the heads: two and pair are to change places within a head."),
     (lambda w, kv: _rows(w, len(w) // kv // 2, 2, kv, order=(1, 0, 2)),
@@ -174,7 +176,7 @@ function("to_halves",
     (lambda w, kv: w.unflatten(0, (kv, -1, 2)).transpose(1, 2),
      "You left the digits as dimensions of their own: merge them in a bracket on the right side."),
     (lambda w, kv: w.unflatten(0, (kv, -1, 2)).transpose(1, 2).flatten(1, 2),
-     "The heads are still a dimension of their own: kv belongs into the bracket, too."),
+     "The heads are still a dimension of their own: kv belongs in the bracket, too."),
     (lambda w, kv: _rows(w, kv, len(w) // kv // 2, 2, order=(0, 2, 1)).T,
      "You transposed the weights: d stays behind the bracket."),
     (lambda w, kv: "(kv pair two) d -> (kv two pair) d",
@@ -223,7 +225,7 @@ function("patchify",
     (lambda image, size: _patches(image[..., :1], size), "You kept one channel: all the numbers of a patch stay."),
     (lambda image, size: image.reshape(len(image) // size, -1), "You cut the height only: the width has patches, too."),
     (lambda image, size: _patches(image, size).reshape(-1, size * image.shape[2]),
-     "p and q both say where in a patch: they belong into the second bracket."),
+     "p and q both say where in a patch: they belong in the second bracket."),
     (lambda image, size: rearrange(image, "(y p) (x q) c -> (y x) (p q c)", p=size, x=len(image) // size),
      "You took as many patches across as down: the image need not be square. It is q that is `size`."),
     (lambda image, size: _patches(image, size).view(len(image) // size, -1, size, size, image.shape[2]),
@@ -288,6 +290,7 @@ function("average_heads",
      "The averages are right, but you merged them as (c kv): the head is the slow digit."),
     (lambda w, heads, kv: w.unflatten(0, (kv, -1)).mean(1),
      "The channels were averaged, too: c is a digit of its own, and stays in the output."),
+    (lambda w, heads, kv: w.view(len(w) / 1, -1), "Is there a heads / kv? That is a float: write //."),
     (lambda w, heads, kv: reduce(w, "(kv group c) d -> (kv c) d", "mean", kv=kv, group=heads),
      "A group has heads // kv heads, not all of them."),
     (lambda w, heads, kv: reduce(w, "(kv group c) d -> (kv c) d", "mean", kv=kv, group=kv),
@@ -345,6 +348,8 @@ function("einsum_flops",
      "Not every pattern has the names i, j and k: read the names from the pattern."),
     (lambda pattern, sizes: math.prod(sizes[name] for name in pattern.split()),
      "What you look up in `sizes` is not always a name: arrow and comma have to go, and names stay apart."),
+    (lambda pattern, sizes: 2 * math.prod(sizes[name] for name in set(_names(pattern.replace(",", ""))[0])),
+     "There may be no blank at the comma: put one in its place, or two names become one."),
     (lambda pattern, sizes: math.prod(2 * sizes[name] for name in set(_names(pattern)[0])),
      "Multiply by 2 once, not once for each name."),
     (lambda pattern, sizes: 2 * math.prod(sizes[name] for name in set(pattern.split(",")[0].split())),
@@ -373,7 +378,7 @@ function("einsum_flops",
 
 
 def _attention(
-    split: Sequence[str] = ("h c",) * 3, softmax: int | None = -1, merge: str = "h c", mask: bool = False,
+    split: Sequence[str] = ("h c",) * 3, softmax: int | None = -1, merge: str = "h c", mask: int | None = None,
     late: bool = False, scale: Callable[[int, int], float] = lambda dim, heads: math.sqrt(dim),
 ) -> Callable[[torch.Tensor, torch.Tensor, torch.Tensor, int], torch.Tensor]:
     """Attention with q, k and v taken apart by these digits, and the heads merged in that order, or not ("")."""
@@ -387,8 +392,8 @@ def _attention(
         by = scale(q.shape[-1] // heads, heads)
         q, k, v = (apart(x, heads, digits) for x, digits in zip((q, k, v), split, strict=True))
         scores = q @ k.mT / (1 if late else by)
-        if mask:
-            scores = scores.masked_fill(torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1), -torch.inf)
+        if mask is not None:
+            scores = scores.masked_fill((scores == scores).triu(1 + mask * (k.shape[1] - q.shape[1])), -torch.inf)
         weights = scores if softmax is None else scores.softmax(softmax)
         result = weights / (by if late else 1) @ v  # b h t c
         if not merge:
@@ -399,8 +404,8 @@ def _attention(
 
 
 def _draw_attention(r: random.Random) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, int]:
-    batch, heads, dim, queries, keys = (r.randint(*some) for some in ((1, 3), (2, 4), (2, 6), (2, 5), (2, 5)))
-    waves = [(whole(r, batch, n, heads * dim, dtype=torch.float64)).sin() for n in (queries, keys, keys)]
+    batch, heads, dim, queries, keys = (r.randint(*some) for some in ((1, 3), (2, 4), (1, 3), (2, 5), (6, 8)))
+    waves = [(whole(r, batch, n, heads * 2 * dim, dtype=torch.float64)).sin() for n in (queries, keys, keys)]
     return *waves, heads
 
 
@@ -423,9 +428,13 @@ function("repair_attention",
     (_attention(scale=lambda dim, heads: dim), "The scale was right: divide by the square root of c, not by c."),
     (_attention(scale=lambda dim, heads: 1), "The scale was right: scores are divided by the square root of c."),
     (_attention(scale=lambda dim, heads: dim**-0.5), "The scale was right: divide by the root, do not multiply."),
-    (lambda q, k, v, heads: _attention()(q, k, v, 1), "Each head attends by itself: take the heads apart first."),
+    *((lambda q, k, v, heads, of=of: _attention(scale=lambda dim, _: math.sqrt(dim / heads**of))(q, k, v, 1),
+       "Each head attends by itself: take the heads apart first.") for of in (0, 1)),
+    (lambda q, k, v, heads: _attention()(q, k, v, 2), "`heads` is given: it is not always 2."),
+    (lambda q, k, v, heads: _attention()(q, k, k, heads), "You mix the keys: the weights mix v."),
+    (lambda q, k, v, heads: q.view(0), "Einops calls your names a, b, c in their order; t and s have different sizes."),
     (_attention(softmax=0), "The weights of a query still do not add up to 1: the softmax runs over the texts."),
-    (_attention(mask=True), "No mask here: only the second function of section 10 hides later tokens."),
+    *((_attention(mask=last), "No mask here: this attention hides no tokens.") for last in (0, 1)),
     (_attention(late=True), "Divide the scores before the softmax, not the weights after it."),
     *((_attention(split), "Not all of q, k and v are taken apart as (h c) yet.")
       for split in itertools.product(("h c", "c h"), repeat=3) if len(set(split)) > 1),
@@ -470,13 +479,13 @@ _SIZES = [(256, 256, 8, 8), (4, 4, 64, 64), (300, 20, 16, 2), (1, 300, 16, 16), 
 function("cheapest_order",
     lambda q, k, v: _product(_left_first(q, k, v), q, k, v), [
     (lambda q, k, v: _product(True, q, k, v),
-     "You go from left to right, as one einsum of three tensors does: sometimes the other order is cheaper."),
+     "You go from left to right, as one einsum of three tensors does here: sometimes the other order is cheaper."),
     (lambda q, k, v: _product(False, q, k, v),
      "You always start with k and v: for short texts and wide heads the other order is cheaper."),
     (lambda q, k, v: _product(not _left_first(q, k, v), q, k, v),
      "You compare the two orders, and take the more expensive one."),
     *((_by(lambda *n, i=i, j=j, more=more: n[i] < n[j] + more),
-       "Each order has two products: add up the costs of both, with all four sizes.")
+       "Your choice hangs on two of the four sizes only: has each of the four products its own cost?")
       for i, j in ((0, 2), (1, 2), (0, 3), (1, 3), (0, 1), (1, 0)) for more in (0, 1)),
     *((_by(lambda *n, j=j, more=more: n[0] * n[1] < n[2] * n[j] + more),
        "You compare the sizes of what is in between; what counts is what both steps of an order cost.")
@@ -491,6 +500,7 @@ function("cheapest_order",
     *((lambda q, k, v, more=more: [_product(left, q, k, v) for left in (True, False, _left_first(q, k, v))[:more]][-1],
        "You compute both orders to find out, and that counts, too: work the costs out from the shapes.")
       for more in (2, 3)),
+    (lambda q, k, v: q @ (k @ v), "A product sums a name that both share: q and k share c, k and v share s."),
     (lambda q, k, v: (q @ k.T).softmax(-1) @ v,
      "You applied a softmax: there is none here, and with one the order could not be changed."),
     (lambda q, k, v: _product(True, q, k, v) / math.sqrt(q.shape[1]), "The scores are not scaled here."),
