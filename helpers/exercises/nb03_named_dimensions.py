@@ -290,11 +290,11 @@ function("average_heads",
      "The averages are right, but you merged them as (c kv): the head is the slow digit."),
     (lambda w, heads, kv: w.unflatten(0, (kv, -1)).mean(1),
      "The channels were averaged, too: c is a digit of its own, and stays in the output."),
-    (lambda w, heads, kv: w.view(len(w) / 1, -1), "Is there a heads / kv? That is a float: write //."),
-    (lambda w, heads, kv: reduce(w, "(kv group c) d -> (kv c) d", "mean", kv=kv, group=heads),
-     "A group has heads // kv heads, not all of them."),
-    (lambda w, heads, kv: reduce(w, "(kv group c) d -> (kv c) d", "mean", kv=kv, group=kv),
-     "A group has heads // kv heads: kv is how many groups there are."),
+    *((lambda w, heads, kv, group=group: reduce(w, "(kv group c) d -> (kv c) d", "mean", kv=kv, group=group(heads, kv)),
+       sentence) for group, sentence in (
+        (lambda heads, kv: heads, "A group has heads // kv heads, not all of them."),
+        (lambda heads, kv: kv, "A group has heads // kv heads: kv is how many groups there are."),
+        (lambda heads, kv: heads / kv, "heads / kv is a float: write heads // kv."))),
     (lambda w, heads, kv: w[: len(w) // heads * kv],
      "You kept the first kv heads: each is to be the average of a group."),
     (lambda w, heads, kv: w.unflatten(0, (kv, heads // kv, -1)).sum(1).flatten(0, 1) / kv,
@@ -393,7 +393,7 @@ def _attention(
         q, k, v = (apart(x, heads, digits) for x, digits in zip((q, k, v), split, strict=True))
         scores = q @ k.mT / (1 if late else by)
         if mask is not None:
-            scores = scores.masked_fill((scores == scores).triu(1 + mask * (k.shape[1] - q.shape[1])), -torch.inf)
+            scores = scores.masked_fill((scores == scores).triu(1 + mask * (k.shape[2] - q.shape[2])), -torch.inf)
         weights = scores if softmax is None else scores.softmax(softmax)
         result = weights / (by if late else 1) @ v  # b h t c
         if not merge:
