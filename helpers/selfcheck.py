@@ -6,7 +6,7 @@ Neither raises, whatever it is given: a half-written answer must not stop Run Al
 import difflib
 import html
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from functools import cache, partial
@@ -198,34 +198,31 @@ class Comparison:
         return self.sentence
 
 
-def compare(
-    guess: Any, value: Any, unit: str = "", wrong: Mapping[Any, str] | None = None, because: str = "", about: str = ""
-) -> Comparison:
+def compare(guess: Any, value: Any, unit: str = "", about: str = "", because: str = "") -> Comparison:
     """Put a prediction beside the value, and say how far apart they are.
 
     >>> compare(2.5e9, 2_415_919_104, "B")
     You predicted 2.5 GB; it is 2.42 GB: 3.5 % too high.
-    >>> compare("32 MB", 64e6, "B", {32e6: "You forgot the write."}, because="A ReLU reads and writes.")
-    You predicted 32 MB; it is 64 MB: too low by a factor of 2. You forgot the write. A ReLU reads and writes.
+    >>> compare("32 MB", 64e6, "B", because="A ReLU reads and writes.")
+    You predicted 32 MB; it is 64 MB: too low by a factor of 2. A ReLU reads and writes.
     >>> compare(..., 2_415_919_104, "B", because="An H100 has 80 GB.")
     Predict first: replace the ... by your guess in B and run the cell again.
 
     Without a guess the value and `because` stay hidden, so that looking costs a guess. `unit` is the unit of the value
     and of a guess that is a number; it may have a prefix, as "GB" or "KiB". A text may bring its own, as "40 MB".
-    `wrong` maps likely wrong predictions to what they forget. `about` names the guess whose sentences, from the list
-    `GUESSES`, are said after one was made: in the cell they would give it away. Never raises.
+    `about` names the guess on the list `GUESSES`, whose sentences are said after one was made: in the cell they would
+    give it away. Never raises.
     """
     if _untouched(guess):
         unit = f" in {unit}" if unit else ""
         return Comparison(f"Predict first: replace the ... by your guess{unit} and run the cell again.")
     try:
         known = GUESSES[about] if about else Guess()
-        pairs = [*known.wrong, *(wrong or {}).items()]
         word = isinstance(guess, str) and _measure(guess, unit) is None and _measure(value, unit) is not None
-        if word and not any(isinstance(one, str) and _same(guess, one) for one, _ in pairs):  # such as "error"
+        if word and not any(isinstance(one, str) and _same(guess, one) for one, _ in known.wrong):  # such as "error"
             of, example = f" of {unit}" if unit else "", "2.5e9" if unit in ("B", "FLOP", "B/s", "FLOP/s") else "90"
             return Comparison(f"{short(guess)} cannot be read as a number{of}: write one, such as {example}.")
-        return Comparison(" ".join(filter(None, [*_compared(guess, value, unit, pairs), known.because, because])))
+        return Comparison(" ".join(filter(None, [*_compared(guess, value, unit, known.wrong), known.because, because])))
     except KeyError:
         return Comparison(f"There is no guess named {about!r}. Is the name misspelt?")
     except Exception as error:
@@ -255,9 +252,7 @@ def _compared(guess: Any, value: Any, unit: str, wrong: Sequence[tuple[Any, str]
     else:
         ratio = right / asked if asked and right else 0
         thousands = round(math.log(ratio, 1000)) if 0 < ratio < math.inf else 0
-        typed = (
-            ratio and not isinstance(guess, str) and 0.1 <= abs(asked) < 1e4
-        )  # who writes 1e-9 has thought of the unit
+        typed = ratio and not isinstance(guess, str) and 0.1 <= abs(asked) < 1e4  # as nobody writes 1e-9
         near = typed and 1 <= abs(thousands) <= 5 and 0.5 < right / asked / 1000.0**thousands < 2
         if near and unit not in ("", "%") and "/" not in unit:
             meant = _quantity(asked * 1000.0**thousands, unit)
@@ -290,6 +285,8 @@ def _apart(asked: float, right: float, unit: str) -> str:
         return f"too {side}"
     if not unit and _counted(asked, right):
         return f"{abs(asked - right):.0f} too {side}"
+    if unit == "%" and not _good(asked, right):
+        return f"{abs(asked - right):.2g} points too {side}"
     factor = max(asked / right, right / asked)
     if factor >= 2:
         return f"too {side} by a factor of {factor:{',.0f' if 1000 <= factor < 1e6 else '.3g'}}"
