@@ -367,9 +367,12 @@ def test_compare_takes_amounts_as_people_write_them():
     for guess, amount, unit in (
         ("40 billion", 40, "billion parameters"), ("40B", 40, "billion parameters"), ("10 per cent", 10, "%"),
         ("50 times", 50, ""), ("50x", 50, ""), ("a year", 365.25, "days"), ("260 D", 260, "days"),
+        ("-3/4", -0.75, ""), ("3 / 8", 0.375, ""),
         ("85.9 gb", 85.9, "GB"), ("85 900 000 000 bytes", 85.9, "GB"), ("85.9 gigabytes", 85.9, "GB"),
     ):  # fmt: skip
         assert "exactly right" in repr(compare(guess, amount, unit)), guess
+    assert repr(compare("nan", math.nan)) == "You predicted 'nan'; it is nan: as predicted."
+    assert "cannot be read" not in repr(compare("-inf", 1.5)) and "cannot be read" in repr(compare("3/0", 1.5))
     assert repr(compare(20, 40, "billion parameters")).startswith("You predicted 20 billion parameters; it is 40 bill")
 
 

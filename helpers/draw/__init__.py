@@ -3,7 +3,7 @@
 What a function returns is a `Drawing`, whose words are made from what is drawn. Each line names a file of this folder:
 
 - drawing: Drawing, show (for your own matplotlib figure), figure, and the colours
-- formats: bits, layouts, ranges, spacing, number_line
+- formats: bits, layouts, ranges, spacing
 - storage: storage, merging, walk, strips
 - charts: lines, bars, dots, memory_over_time
 - roofline: roofline, Point, bandwidth_sweep
@@ -13,6 +13,6 @@ What a function returns is a `Drawing`, whose words are made from what is drawn.
 from helpers.draw.block import block, einsum_box, one_box, patterns
 from helpers.draw.charts import bars, dots, lines, memory_over_time
 from helpers.draw.drawing import BLACK, BLUE, GREEN, GREY, INKS, PURPLE, TINTS, VERMILLION, Drawing, figure, show
-from helpers.draw.formats import bits, layouts, number_line, ranges, spacing
+from helpers.draw.formats import bits, layouts, ranges, spacing
 from helpers.draw.roofline import Point, bandwidth_sweep, roofline
 from helpers.draw.storage import merging, storage, strips, walk

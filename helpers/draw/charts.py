@@ -133,8 +133,8 @@ _ROLES = {  # how the dots of a row look: colour, marker, face
     "memory": (BLUE, "o", BLUE),
     "bound": (BLACK, "o", "white"),
     "measured": (BLACK, "o", BLACK),
-    "without": (BLUE, "o", "white"),
-    "with": (VERMILLION, "s", VERMILLION),
+    "no outlier": (BLUE, "o", "none"),
+    "with outlier": (VERMILLION, "s", VERMILLION),
 }
 
 
@@ -143,8 +143,8 @@ def dots(values: Mapping[str, float | Place], title: str, xlabel: str, roles: Se
          limits: Sizes | None = None, unit: str = "s", hollow: Sequence[str] = ()) -> Made:  # fmt: skip
     """A dot per row on a logarithmic axis, open in `hollow` rows, its value at the right; `limits` are named lines.
 
-    With `roles`, ("arithmetic", "memory"), ("bound", "measured") or ("without", "with"), a row has two values of that
-    unit, joined by a line, and at the right stands the second over the first. Raises ValueError for values up to 0.
+    With `roles`, as ("bound", "measured") or ("no outlier", "with outlier"), a row has two values of that unit, joined
+    by a line, and at the right stands the second over the first. Raises ValueError for values up to 0.
     """
     table = {row: value if roles else (value,) for row, value in values.items()}
     spots = [*itertools.chain(*table.values()), *(limits or {}).values()]
@@ -157,7 +157,8 @@ def dots(values: Mapping[str, float | Place], title: str, xlabel: str, roles: Se
         _by_1_2_5(ax.xaxis)
     for role, column in zip(roles or ["_value"], zip(*table.values(), strict=True), strict=True):
         colour, marker, face = _ROLES[role]
-        look = {"markerfacecolor": face, "markersize": 7.5, "markeredgewidth": 1.6, "zorder": 4, "label": role}
+        look = {"markerfacecolor": face, "markersize": 7.5, "markeredgewidth": 1.6, "label": role}
+        look["zorder"] = 5 if face == "none" else 4  # a ring is seen also on another dot
         ax.plot(column, range(len(table)), marker, color=colour, **look)
     for row in hollow:
         ax.plot(table[row][0], [*table].index(row), "o", color="white", markersize=5.5, zorder=5, label="_hollow")
@@ -171,7 +172,7 @@ def dots(values: Mapping[str, float | Place], title: str, xlabel: str, roles: Se
     for place, value in enumerate(right.values()):
         loud = "bold" if "measured" not in roles or value >= 2 else "normal"  # up to 2 the bound explains the time
         look = {"xycoords": ("axes fraction", "data"), "weight": loud, "fontsize": 8.5, "label": "_right"}
-        note(ax, number(value), (1, place), (8, 0), **look)
+        note(ax, number(value) + " ×" * (unit == "%"), (1, place), (8, 0), **look)
     if roles:
         heading, look = f"{roles[1]} /\n{roles[0]}", {"va": "bottom", "fontsize": 8, "label": "_heading"}
         note(ax, heading, (1, 1), (8, 2), xycoords="axes fraction", **look)

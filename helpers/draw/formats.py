@@ -1,7 +1,7 @@
 """Float formats: the bits of a number, the range of each format, and the gaps between its numbers."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import torch
 
@@ -15,6 +15,7 @@ from helpers.draw.storage import strips
 from helpers.formats import FloatFormat
 
 FIELDS = {"sign": TINTS[1], "exponent": TINTS[0], "fraction": TINTS[2]}
+_WIDEST_FIRST = dict(sorted(formats.FORMATS.items(), key=lambda pair: -pair[1].exponent_bits))
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -22,8 +23,7 @@ _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 def bits(code: int, fmt: FloatFormat | str | torch.dtype) -> Made:
     """The pattern of a number, a cell per bit with its place value above, and below each field what it stands for.
 
-    `code` is the pattern as an integer. Formats of more than 32 bits take two rows. Raises ValueError for a code that
-    the format does not have.
+    Formats of more than 32 bits take two rows. Raises ValueError for a code that the format does not have.
     """
     fmt = formats.find(fmt)
     meanings, digits = _meanings(formats.decode(code, fmt), fmt), f"{code:0{fmt.bits}b}"
@@ -64,7 +64,7 @@ def _power(base: int, power: int) -> str:
 
 def layouts() -> Drawing:
     """A strip per format, a cell per bit: how many are sign, exponent and fraction."""
-    counts = {fmt.name: (1, fmt.exponent_bits, fmt.fraction_bits) for fmt in formats.FORMATS.values()}
+    counts = {fmt.name: (1, fmt.exponent_bits, fmt.fraction_bits) for fmt in _WIDEST_FIRST.values()}
     rows_ = {f"{name}  {s} + {e} + {f}": "s" * s + "e" * e + "f" * f for name, (s, e, f) in counts.items()}
     return strips(rows_, "bfloat16 is float32, cut to 16 bits", "s sign, e exponent, f fraction", tint="esf".index)
 
@@ -73,18 +73,17 @@ def layouts() -> Drawing:
 def ranges(mark: float) -> Made:
     """From the smallest to the largest positive number of each format, its subnormal part grey, on a log axis.
 
-    `mark`, a number from 1e-50 to 1e42, is looked up in each: a dot where it is in range, a cross where it becomes
-    zero or infinity. float64 reaches beyond both ends of the axis.
+    `mark`, from 1e-50 to 1e42, has a dot where it is in range, a cross where not. float64 reaches beyond the axis.
     """
-    fig, ax = canvas(1.05 + 0.34 * len(formats.FORMATS), "Exponent bits set the range", "positive numbers")
+    fig, ax = canvas(1.05 + 0.34 * len(_WIDEST_FIRST), "Exponent bits set the range", "positive numbers")
     found = {}
-    for row, fmt in enumerate(formats.FORMATS.values()):
+    for row, fmt in enumerate(_WIDEST_FIRST.values()):
         start, normal, end = (math.log10(x) for x in (fmt.smallest_subnormal, fmt.smallest_normal, fmt.max))
         look = {"height": 0.6, "edgecolor": BLUE, "linewidth": 0.9}
         ax.barh(row, normal - start, left=start, facecolor=TINTS[4], **look)
         ax.barh(row, end - normal, left=normal, facecolor=TINTS[0], **look)
-        digits = (fmt.fraction_bits + 1) * math.log10(2)
-        words = f"{_short(fmt.smallest_subnormal)} to {_short(fmt.max)}, {digits:.2f} digits"
+        ends = f"{_short(fmt.smallest_subnormal)} to {_short(fmt.max)}"
+        words = f"{ends}, {(fmt.fraction_bits + 1) * math.log10(2):.2f} digits"
         ax.text(2 if end - start > 45 else end + 1, row, words, va="center", fontsize=8)  # right of small numbers
         stored = formats.decode(formats.encode(mark, fmt), fmt) if mark <= fmt.max else None
         kind = stored.kind if stored and stored.value else "lost"
@@ -92,7 +91,7 @@ def ranges(mark: float) -> Made:
         look = {"markersize": 6, "markeredgewidth": 1.8, "zorder": 4, "label": "_mark", "color": VERMILLION}
         ax.plot([math.log10(mark)], [row], "x" if kind == "lost" else "o", **look)
     fig.legend(ax.patches[1::-1], ["normal", "subnormal"], loc="outside lower center", ncols=2)
-    rows(ax, formats.FORMATS, head=0.45)
+    rows(ax, _WIDEST_FIRST, head=0.45)
     ax.set_xticks(range(-50, 41, 10), [_power(10, power) if power else "1" for power in range(-50, 41, 10)])
     ax.set_xlim(-50, 42)
     ax.axvline(math.log10(mark), color=VERMILLION, linewidth=1, linestyle=DASHES, zorder=3, label="_mark")
@@ -112,24 +111,15 @@ def spacing(names: Sequence[str], low: float, high: float, title: str, marks: Se
     """The gap to the next number against the number, a stair per format; at each of `marks` the gap is written."""
     powers = range(math.floor(math.log2(low)), math.ceil(math.log2(high)))
     numbers = [start * 2.0**power for power in powers for start in (1, 2 - 1e-9)]
-    fmts = [formats.find(name) for name in names]
-    stairs = {fmt.name: (numbers, [_gap(x, fmt) for x in numbers]) for fmt in fmts}
-    points = {f"{_short(_gap(x, fmt))} at {_short(x)}": (x, _gap(x, fmt)) for x in marks for fmt in fmts}
-    return lines(stairs, title, "number", "gap to the next number", "xy", points)
+    stairs = {name: (numbers, [_gap(x, name) for x in numbers]) for name in names}
+    points = {f"{_short(_gap(x, name))} at {_short(x)}": (x, _gap(x, name)) for x in marks for name in names}
+    drawing = lines(stairs, title, "number", "gap to the next number", "xy", points)
+    for stair in drawing.figure.axes[0].lines[: len(stairs)]:
+        stair.set(linestyle="-", linewidth=1.8)  # dashes would hide the steps
+    return drawing
 
 
-def _gap(value: float, fmt: FloatFormat) -> float:
+def _gap(value: float, name: str) -> float:
+    fmt = formats.find(name)
     power = max(math.frexp(value)[1] - 1, 1 - fmt.bias)  # below the smallest normal number it stays
     return 2.0 ** (power - fmt.fraction_bits)
-
-
-@drawn("Number line")
-def number_line(numbers: Mapping[str, Sequence[float]], title: str) -> Made:
-    """A row of thin strokes for each set of numbers, from 0 to its largest, which all rows have at the same place."""
-    shares = {name: [x / max(row) for x in row if x >= 0] for name, row in numbers.items()}
-    fig, ax = canvas(0.85 + 0.42 * len(shares), title, "number / largest number")
-    ax.eventplot(list(shares.values()), lineoffsets=range(len(shares)), linelengths=0.66, linewidths=0.9, colors=BLUE)
-    rows(ax, shares)
-    ax.set_xlim(-0.005, 1.005)
-    low = ", ".join(f"{sum(x < 0.1 for x in row)} of {len(row)} in {name}" for name, row in shares.items())
-    return fig, f"Below a tenth of the largest lie {low}."

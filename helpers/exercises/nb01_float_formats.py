@@ -27,13 +27,13 @@ guess("tie_at_257", "Of two numbers equally near, the one with the even code is 
 guess("sum_of_ones", "At 256 the gap becomes 2: adding 1 is a tie, and goes back to the even code of 256.",
     (1000, "Each sum is rounded."), (512, "Half a gap is too little already."),
     (128, "With the hidden 1 there are 8 significant bits: up to 256 no whole number is missing."))
-guess("int8_or_float8", "int8 has the same step everywhere, 1/127 of the largest weight. E4M3 keeps four significant "
-    "bits: near the largest its step is a fourteenth of it, and only below a fourteenth it is the finer one.",
+guess("int8_or_float8", "int8's step is 1/127 of the largest weight everywhere; E4M3's is a fourteenth of it near the "
+    "largest, and finer than int8's only below a fourteenth.",
     ("float8", "Most of the error comes from the larger weights, and there float8 is the coarser one."))
 guess("bytes_all_bfloat16", "The moments have the dtype of the weight.",
     (12, "You took the moments for float32."), (16, "That is all float32."), (6, "There are two moments."),
-    (4, "That is without the moments."), (2, "That is the weight alone."), (10, "Nothing is float32 here."),
-    (14, "Nothing is float32 here."))
+    (4, "That is without the moments."), (2, "That is the weight alone."),
+    *[(count, "Nothing is float32 here.") for count in (10, 14, 18, 20)])
 
 parts("decode_patterns",
     a=part(-5.0, [  # -(1 + 32/128) * 2^(129 - 127)
@@ -43,6 +43,7 @@ parts("decode_patterns",
         (-10.0, "Your bias is 126; with 8 exponent bits it is 2^(8-1) - 1 = 127."),
         (-132.0, "You read the fraction as an integer: it is 32/128, since the field has 7 bits."),
         (-5.28, "The fraction field is not decimal: 32 stands for 32/128, so the significand is not 1.32."),
+        *[(wrong, "The fraction is 32/128, a quarter: its field has 7 bits.") for wrong in (-4.5, -4.04)],
         (-1.25, "You left out the power of two: the exponent field minus the bias is the exponent."),
         (-(1.25 * 2.0**129), "You forgot the bias: the exponent is the field minus 127."),
         (-6.0, "0100000 is 32 of 128, which is a quarter: the first fraction bit is worth 1/2, the second 1/4."),
@@ -56,7 +57,7 @@ parts("decode_patterns",
         (3 / 8 * 2**-7, "The hidden 1 is gone, as it should; but the power stays that of exponent field 1."),
         (3 / 8, "You left out the power of two: it is that of exponent field 1."),
         (1 + 3 / 8, "You left out the power of two; and an exponent field of all zeros has no hidden 1."),
-        *[(3 / 8 * 2.0**-power, "The bias of this format is 7.") for power in (14, 126)],
+        *[(3 / 8 * 2.0**-power, "The bias of this format is 7, and the power 1 - 7.") for power in (8, 14, 126)],
         (3 * 2**-6, "You read the fraction as an integer: it is 3/8, since the field has 3 bits."),
         (3 / 8 * 2**6, "The power is 1 minus the bias, which is negative."),
         (3.0, "That is the code as an integer: cut it into sign, exponent and fraction first."),
@@ -75,7 +76,7 @@ _LONG = ("tfloat32", "A tfloat32 has 19 bits, and is never stored: in memory it 
 _EIGHT = ("float64", "It would do, but it has 8 bytes, and the budget is 2.")
 _SMALL = [("float4_e2m1fn", "float4 ends at 6."), ("int8", "It is no float format, and ends at 127."),
           ("float16", "float16 would do, but it has two bytes."), ("bfloat16", "bfloat16 has two bytes."),
-          ("float8", "There are two float8 formats, E4M3 and E5M2: which one?")]
+          *[(eight, "There are two float8 formats, E4M3 and E5M2: which one?") for eight in ("float8", "fp8")]]
 _FOUR = "It would do, but it has 4 bytes, and the budget is 2."
 parts("choose_format",
     a=part("bfloat16", [
@@ -110,7 +111,7 @@ function("first_missing_integer",
     (lambda f: (torch.tensor(2.0) ** (f + 1) + 1).item(),
      "The formula is right, but from 23 on float32 itself misses it: use Python integers."),
     (lambda f: 2.0 ** (f + 1) + 1,
-     "The formula is right, and from 52 on a Python float misses it, too: write 2, not 2.0."),
+     "The formula is right, and from 52 on a Python float misses it, too: use integers, as in 2 ** n."),
     (lambda f: 2.0 ** (f + 1),
      "That one is still there: it is a power of two, and its fraction is 0. The next one is not."),
     ],
@@ -137,7 +138,7 @@ def _compensated(v: torch.Tensor) -> torch.Tensor:
     return total
 
 
-_WIDER = "Float32, in which sum() and cumsum() add 16 bits, is too narrow: beside 2^27 it loses a 1. Take float64."
+_WIDER = "Near 1e8 float32's gap is 8, so a float32 sum loses the 1. Take float64."
 
 
 def _draw_terms(r: random.Random) -> tuple[torch.Tensor]:
@@ -156,7 +157,8 @@ function("stable_sum",
     (lambda v: v.float().sum(), "Take float64, which is wider than float32, too; and return the dtype of the values."),
     (lambda v: v.double().sum(), "The sum is right, but its dtype is float64: return it in the dtype of the values."),
     (lambda v: v.mean() * len(v), "mean() adds in float32, and you round its result once more: add in float64."),
-    (lambda v: v.sum() if v.dtype != torch.float32 else v.double().sum().float(), _WIDER),
+    (lambda v: v.sum() if v.dtype != torch.float32 else v.double().sum().float(),
+     "sum() adds 16-bit values in float32, and beside 2^27 that loses a 1: take float64 for them, too."),
     (lambda v: v.double().abs().sum().to(v.dtype), "Negative values count as they are."),
     (lambda v: v.sum(), _WIDER),
     (lambda v: v.float().sum().to(v.dtype), _WIDER),
@@ -166,7 +168,8 @@ function("stable_sum",
      "Sorting the terms only delays it: the accumulator still has too few bits."),
     (_halves, "Adding in pairs loses less, but each partial sum is still rounded to the dtype of the values."),
     (lambda v: sum(part.sum() for part in v.split(100)), "Each partial sum is rounded to the dtype of the values."),
-    (_compensated, "Compensated summation loses less, but a float64 accumulator still finds more."),
+    (_compensated, "That loses less, but a float64 accumulator still finds more."),
+    (lambda v: v, "Return one sum, not the values."),
     (lambda v: v[0] * len(v), "The values need not all be equal."),
     (lambda v: v.double().sum().to(torch.bfloat16), "The values are not always bfloat16: return their dtype."),
     (lambda v: v.double().sum().to(torch.float16), "The values are not always float16: return their dtype."),
@@ -232,9 +235,9 @@ function("loss_scale",
 value("training_state", 7e9 * (2 + 2 + 4 + 1 + 1) / 1e9, [
     (63, "AdamW keeps two moments per parameter, the mean and the square; you counted one."),
     (42, "You forgot the float32 master copy of the weights."),
-    (56, "That is 8 bytes per parameter: two are missing, the moments' or the weight's or the gradient's."),
+    (56, "That is 8 bytes per parameter: here the master copy has 4, weight and gradient 2 each, each moment 1."),
     (112, "You took the moments for float32: in this recipe each has 8 bits."),
-    (84, "That is 12 bytes per parameter, two too many: moments of two bytes each, or gradients of four?"),
+    (84, "That is 12 bytes per parameter. Are your moments or gradients too long, or is there no master copy?"),
     *[(7 * n, f"That is {n} bytes per parameter, too many: besides the master copy nothing is in float32.")
       for n in (13, 14, 15, 18, 20)],
     (77, "That is 11 bytes per parameter, one too many. How many does each part have?"),
@@ -275,9 +278,13 @@ function("quantised_bytes",
      "Below 8 bits, bits // 8 is 0: multiply before you divide."),
     (lambda n, bits, block: n * bits // 8 + round(n / block),
      "A block that is not full still has a whole scale: round up, not to the nearest."),
+    (lambda n, bits, block: n // 8 * bits + -(-n // block),
+     "Multiply before you divide: weights need not be a multiple of 8."),
+    (lambda n, bits, block: n * bits // 8 + max(1, n // block), "A last block that is not full has a scale, too."),
+    (lambda n, bits, block: n // block * (block * bits // 8 + 1), "You dropped the last block where it is not full."),
     (lambda n, bits, block: n + -(-n // block), "You counted a byte for each weight, whatever its bits."),
     ],
-    cases=[(64, 4, 32), (48, 4, 32), (16, 8, 128), (70_000_000_000, 4, 16)],
+    cases=[(64, 4, 32), (48, 4, 32), (10, 4, 32), (16, 8, 128), (70_000_000_000, 4, 16)],
     draw=lambda r: (8 * r.randint(1, 10 ** r.randint(1, 9)), r.choice((2, 3, 4, 6, 8)), r.choice((16, 32, 64, 100))),
     same={"return weights * bits / 8 + math.ceil(weights / block)": "the weights fill whole bytes"})
 
@@ -387,6 +394,8 @@ function("round_to",
      "Round first, then look whether the result is beyond the largest number."),
     (lambda x, e, f: math.copysign(math.inf, x) if abs(_round_to(x, e, f)) >= _largest(e, f) else _round_to(x, e, f),
      "The largest number itself is a number: only beyond it is infinity."),
+    (lambda x, e, f: math.copysign(math.inf, x) if abs(_no_end(x, e, f)) > 2.0 ** (2 ** (e - 1) - 1)
+     else _no_end(x, e, f), "The largest number is not 2^bias: its fraction is all ones, (2 - 2^-F) * 2^bias."),
     (_no_end, "You forgot the largest number: beyond it is infinity."),
     (lambda x, e, f: _round_to(x, e, f, limit=1),
      "Your largest number is one power of two too high: exponent field all ones is infinity."),
@@ -419,7 +428,8 @@ function("round_to",
     ],
     cases=[(257.0, 8, 7), (259.0, 8, 7), (255.0, 8, 7), (-0.1, 4, 3), (0.0, 5, 10), (1e-6, 5, 10), (2.98e-8, 5, 10),
            (2.99e-8, 5, 10), (65504.0, 5, 10), (65519.0, 5, 10), (65520.0, 5, 10), (65530.0, 5, 10), (-70000.0, 5, 10),
-           (200000.0, 5, 10), (300.0, 4, 3), (-300.0, 4, 3), (257 + 2**-16, 8, 7), (1e-39, 8, 7), (0.0025, 3, 2)],
+           (200000.0, 5, 10), (40000.0, 5, 10), (300.0, 4, 3), (-300.0, 4, 3), (257 + 2**-16, 8, 7), (1e-39, 8, 7),
+           (0.0025, 3, 2)],
     draw=_draw_value,
     same={"if abs(rounded) > (2 - 4.0 ** (-fraction_bits)) * 2.0 ** bias:":
           "what is rounded is a multiple of the gap, and the next one after the largest is 2 · 2^bias"})

@@ -121,9 +121,13 @@ def scale(unit: str) -> tuple[float, str]:
 
 
 def amount(text: str, unit: str) -> float | None:
-    """The number of `unit` that a text gives, as "40 MB" or "4e7"; None for another text."""
+    """The number of `unit` that a text gives, as "40 MB", "4e7", "inf" or "3/4"; None for another text."""
     text = re.sub(r"^(?:an?|one)\b", "1", re.sub(r"^half an?\b", "0.5", text.strip(), flags=re.I), flags=re.I)
     text = re.sub(r"(?<=\d) (?=\d{3}\b)|(?<=\d) ?(?:times|x)$", "", re.sub(r" ?per ?cent$", "%", text))
+    if re.fullmatch(r"[-+]?(nan|inf|infinity)", text, re.IGNORECASE):
+        return float(text)
+    if fraction := re.fullmatch(r"([-+]?\d+) ?/ ?(0*[1-9]\d*)", text):
+        return int(fraction[1]) / int(fraction[2])
     match = re.fullmatch(r"([-+]?(?:\d[\d_,]*)?\.?\d+\.?(?:e[-+]?\d+)?) *(%?)(.*)", text, re.IGNORECASE)
     if not match or re.search(r",(?!\d{3}(?!\d)).*,", match[1]):  # "2,3,3" is a list
         return None
