@@ -35,6 +35,7 @@ _CHIPS = {2: 164, 3: 212, 4: 306, 5: 448, 6: 566, 7: 668}  # where the number of
 _RIGHT = {2: 186, 3: 240, 4: 378, 5: 499}  # the edge of a card that ends there
 _PLAIN = {"label": "_", "marker": ""}
 _TIP = {"arrowstyle": "-|>,head_length=0.25,head_width=0.14", "linewidth": 1.0}
+_VECTOR = {"norm", "rotate", "softmax", "add", "GELU", "gated SiLU"}  # boxes whose work the vector units do
 _BOUNDS = {"compute": (VERMILLION, TINTS[1]), "memory": (BLUE, TINTS[0]), "": (GREY, "white")}
 
 
@@ -48,12 +49,17 @@ def block(config: Config, batch: int, tokens: int, *, upto: int = 7, decode: boo
     boxes, spec = block_costs(config, batch, tokens, decode=decode, fused=fused), specs.find("NVIDIA H100 SXM5")
     roof = Roofline(spec.peak("bfloat16"), spec.bandwidth)
     kernels = [list(group) for _, group in groupby(boxes, key=lambda box: box.kernel)]
-    sums = [_sums(kernel, roof) for kernel in kernels]
+    lanes = Roofline(spec.elementwise, spec.bandwidth)
+    sums = [_sums(kernel, lanes if kernel[0].name in _VECTOR else roof) for kernel in kernels]
     whole = groupby(block_costs(config, batch, tokens, fused=fused), key=lambda box: box.kernel)
     longest = max(_sums(list(kernel), roof)["seconds"] for _, kernel in whole)  # decoding keeps the bars' scale
     right = _RIGHT.get(upto, 698)  # where half of the card would stay empty, the letters have room
     early, title = right < 300, f"A block of {config.name}{', decoding' if decode else ''}"
-    title += f": {sum(own['bound'] == 'compute' for own in sums)} of {len(sums)} kernels above the ridge" * (upto == 5)
+    over = [own for own in sums if own["bound"] == "compute"]
+    masked = [own for own in over if own["kernel"] == "attention" and not decode and own["ratio"] < 2 * roof.ridge]
+    if upto == 5:
+        title += f": {len(over)} of {len(sums)} kernels above their ridge"
+        title += f", {len(over) - len(masked)} if causal" * bool(masked)
     fig, ax = _sheet(_TOP + _ROW * (len(boxes) + 1) + 8, title, *((36, right + 224) if early else ()))
     letters = _letters(config, batch, tokens, decode, upto)[: -1 if early else None]  # the format comes with the bytes
     if right < 499:
@@ -67,7 +73,7 @@ def block(config: Config, batch: int, tokens: int, *, upto: int = 7, decode: boo
         _write(ax, 12, 46, lines, color=INKS[GREY], fontsize=8, label="")
     _heads(ax, upto, len(boxes), right)
     if upto == 5:
-        _write(ax, 516, _TOP - 8, f"the ridge of an\nH100, {roof.ridge:.0f}", va="bottom", fontsize=8, weight="bold")
+        _write(ax, 516, _TOP - 8, "the ridge of its\nunit on an H100", va="bottom", fontsize=8, weight="bold")
     words, row, looks = [], 0, {}
     for kernel, own in zip(kernels, sums, strict=True):
         ink, tint = _BOUNDS[own["bound"] if upto >= 5 else ""]
@@ -84,7 +90,11 @@ def block(config: Config, batch: int, tokens: int, *, upto: int = 7, decode: boo
             _write(ax, 386, ends[0] + 8, "one kernel", color=INKS[GREY], fontsize=8)
         if upto == 5:
             look = {"color": INKS[ink], "weight": "bold" if ink == VERMILLION else "normal"}
-            _write(ax, 516, _y(middle), "▲ above" if ink == VERMILLION else "▼ below", **look)
+            side = f"{'▲ above' if ink == VERMILLION else '▼ below'} {own['ridge']:.0f}"
+            _write(ax, 516, _y(middle), side, label="", **look)
+            if own in masked:  # the mask halves the FLOPs
+                said = f"▼ if causal: {own['ratio'] / 2:.0f}"
+                _write(ax, 516, _y(middle) + 15, said, color=INKS[BLUE], label="")
         elif upto >= 6:
             ax.add_patch(Rectangle((508, _y(middle) + 8), 106 * own["seconds"] / longest, 3, color=ink, linewidth=0))
             _write(ax, 624, _y(middle), own["bound"], "right", fontsize=8, color=INKS[ink])
@@ -136,6 +146,7 @@ def _sums(boxes: list[Box], roof: Roofline) -> dict[str, Any]:
     ratio, seconds = flops / nbytes, roof.seconds(flops, nbytes)
     cells = {"bytes": units.si(nbytes, "B"), "FLOP/B": f"{ratio:.0f}" if ratio >= 100 else f"{ratio:.3g}"}
     cells |= {"time": units.duration(seconds), "kept": units.si(kept, "B") if kept else ""}
+    cells |= {"ratio": ratio, "ridge": roof.ridge, "kernel": boxes[0].kernel}
     return cells | {"seconds": seconds, "bound": roof.bound(flops, nbytes)}
 
 

@@ -10,7 +10,8 @@ from helpers.exercises.exercise import function, guess, part, parts, whole
 
 # fmt: off
 
-guess("race", "", (2048, "That is the ratio of the FLOPs."))
+guess("race", "", (2048, "That is the ratio of the FLOPs."),
+    *((times, "An H100 may come to that: here it is your machine.") for times in (1.5, 1.73, 2)))
 guess("relu_bytes", "2 bytes in and 2 bytes out for each number.",
     (lambda right: right / 2, "You forgot the write."),
     (lambda right: right * 2, "A number has 2 bytes here, not 4."),
@@ -35,7 +36,7 @@ guess("prefill_intensity", "About T/2, and a little for the softmax.",
     (4096, "Queries and results move, too."), (1024, "Half of it: here each query meets each key, and a multiply-add "
     "is two FLOPs."), (128, "That is C, which all four matrices have: it drops out."), (1, "That is a single query."))
 guess("kv_bytes", "Key and value × 32 layers × 8 heads × 128 numbers × 2 bytes.",
-    (65536, "Key and value, of 2 bytes a number: a 2 is missing."), (32768, "Key and value, of 2 bytes a number."),
+    (65536, "Key and value, of 2 bytes a number: a 2 is missing."), (32768, "Both factors of 2 are missing."),
     (524288, "8 key heads, not 32."), (262144, "A number has 2 bytes."), (4096, "That is one layer of 32."),
     (16384, "That is one head of 8."), (1024, "Each head has 128 numbers."))
 
@@ -111,10 +112,10 @@ def _group(
     work: bool = True, q: bool = True, kv: bool = False,
 ) -> Callable[..., float]:
     """The intensity of a group; `work`, `q` and `kv` say whether FLOPs, queries and keys count once per query head."""
-    def intensity(S: int, T: int, heads: int, dim: int, item: int) -> float:
+    def intensity(T: int, S: int, heads: int, dim: int, item: int) -> float:
         times = {False: 1, True: heads}
-        numbers = queries * times[q] * S * dim + keys * times[kv] * T * dim + scores * heads * S * T
-        return flop * times[work] * S * T * dim / (item * numbers)
+        numbers = queries * times[q] * T * dim + keys * times[kv] * S * dim + scores * heads * T * S
+        return flop * times[work] * T * S * dim / (item * numbers)
 
     return intensity
 
@@ -126,13 +127,13 @@ function("grouped_attention",
     (_group(queries=1), "You forgot the write: the output has a row of dim numbers per query."),
     (_group(keys=1), "You forgot the values: they are as large as the keys."),
     (_group(queries=3), "Queries and output: two of each size, and keys and values, too."),
-    (_group(keys=4), "Keys and values: two of that size, and queries and output, too."),
-    (lambda S, T, heads, dim, item: 4 * heads * S * T * dim, "Those are the FLOPs: divide them by the bytes."),
-    (lambda S, *others: _group()(1, *others), "That is decoding, S = 1: here S varies."),
-    (lambda S, T, *others: _group()(T, T, *others), "That is prefill, S = T: here both vary."),
-    (lambda S, T, *others: _group(4 * S / T)(S, T, *others), "Each query meets T keys, not S."),
+    (_group(keys=4), "Two of each size move, queries and output, keys and values; and a multiply-add is two FLOPs."),
+    (lambda T, S, heads, dim, item: 4 * heads * T * S * dim, "Those are the FLOPs: divide them by the bytes."),
+    (lambda T, *others: _group()(1, *others), "That is decoding, T = 1: here T varies."),
+    (lambda T, S, *others: _group()(S, S, *others), "That is prefill, T = S: here both vary."),
+    (lambda T, S, *others: _group(4 * T / S)(T, S, *others), "Each query meets S keys, not T."),
     (_group(queries=0), "Queries and output move, too: each query head has its own."),
-    (lambda S, T, heads, dim, item: _group()(S, T, heads, dim, item) // 1,
+    (lambda T, S, heads, dim, item: _group()(T, S, heads, dim, item) // 1,
      "Divide with /: the operator // drops what follows the point."),
     (_group(scores=1), "You wrote the scores to memory: the fused kernel never stores them."),
     (_group(scores=2), "You wrote the scores to memory and read them back: the fused kernel never stores them."),
@@ -140,19 +141,19 @@ function("grouped_attention",
      "You gave each query head keys and values of its own, or took one head: the group shares one copy."),
     (_group(work=False), "You counted the FLOPs of one query head: each of them does both matmuls."),
     (_group(q=False), "You counted the bytes of one query head: each has queries and output of its own."),
-    (lambda S, T, heads, dim, item: S * T / (S + T),
+    (lambda T, S, heads, dim, item: T * S / (T + S),
      "That is one head in a 2-byte format: heads and itemsize vary here."),
-    (lambda S, T, heads, dim, item: heads * S * T / (heads * S + T), "That holds for 2 bytes: here itemsize varies."),
-    (lambda S, T, heads, dim, item: heads * S * T / (S + T),
+    (lambda T, S, heads, dim, item: heads * T * S / (heads * T + S), "That holds for 2 bytes: here itemsize varies."),
+    (lambda T, S, heads, dim, item: heads * T * S / (T + S),
      "That holds for 2 bytes; and each query head has queries and output of its own."),
-    (lambda S, T, heads, dim, item: item * _group()(S, T, heads, dim, item), "A number has itemsize bytes."),
-    (lambda S, T, heads, dim, item: dim * _group()(S, T, heads, dim, item),
+    (lambda T, S, heads, dim, item: item * _group()(T, S, heads, dim, item), "A number has itemsize bytes."),
+    (lambda T, S, heads, dim, item: dim * _group()(T, S, heads, dim, item),
      "Each query, key and value has dim numbers: multiply the bytes by it, too."),
-    (lambda S, T, heads, dim, item: _group()(S, T, heads, dim, item) / dim,
+    (lambda T, S, heads, dim, item: _group()(T, S, heads, dim, item) / dim,
      "Each dot product takes dim multiply-adds: multiply the FLOPs by it, too."),
-    (lambda S, T, heads, dim, item: _group(4 + 5 / dim)(S, T, heads, dim, item), _SOFTMAX),
-    (lambda S, T, heads, dim, item: _group(4 + 4 / dim)(S, T, heads, dim, item), _SOFTMAX),
-    (lambda S, T, heads, dim, item: 4 * heads * S * T / (item * ((heads + 1) * S + 2 * T)),
+    (lambda T, S, heads, dim, item: _group(4 + 5 / dim)(T, S, heads, dim, item), _SOFTMAX),
+    (lambda T, S, heads, dim, item: _group(4 + 4 / dim)(T, S, heads, dim, item), _SOFTMAX),
+    (lambda T, S, heads, dim, item: 4 * heads * T * S / (item * ((heads + 1) * T + 2 * S)),
      "Every query head has both, queries and an output of its own."),
     ],
     cases=[(1, 4096, 4, 128, 2), (4096, 4096, 8, 128, 2), (64, 1000, 2, 64, 1)],
@@ -192,6 +193,7 @@ function("critical_batch",
     (lambda *a: _whole(_critical(*a), lambda b: math.floor(b) + 1),
      "Where the batch comes out whole, the layer is at the ridge already: use math.ceil."),
     (_critical, "A batch is a whole number: round up."),
+    (lambda *a: _whole(_critical(*a), lambda b: math.ceil(2 * b)), "Twice the right one: a multiply-add is two FLOPs."),
     (lambda d, f, ridge, w: b if (b := ridge * w * d * f / (2 * d * f - 2 * ridge * (d + f))) > 0 else math.inf,
      _ROUND),
     (lambda *a: math.inf, "Some layers do get there: 1024 × 1024 at a ridge of 256, for one."),
@@ -214,8 +216,11 @@ function("critical_batch",
     (lambda *a: _whole(_critical(*a), none="inf"), "Return math.inf, a number, and not the word."),
     (lambda d, f, ridge, w: max(_solved(d, f, ridge, w), 0), "A negative batch means that there is none: math.inf."),
     (lambda d, f, ridge, w: math.ceil(1 / (2 / (ridge * w) - 1 / d - 1 / f)), _OWN),
-    (lambda *a: b if (b := _whole(_critical(*a))) < 10_000 else math.inf,
-     "Your search ends too early: a batch may be large. Solve for it instead."),
+    *[(lambda *a, end=end: b if (b := _whole(_critical(*a))) < end else math.inf,
+       "Your search ends too early: a batch may be large. Solve for it instead.") for end in (10_000, 10**6)],
+    *[(lambda d, f, ridge, w, half=half: math.inf if ridge >= half(d, f) / 2 else _solved(d, f, ridge, w),
+       "Half the width holds for square layers: compare D·F / (D + F) with the ridge.")
+      for half in (min, max, lambda d, f: (d + f) / 2)],
     (lambda *a: b if (b := _whole(_critical(*a), lambda b: math.floor(b) + 1)) < 10_000 else math.inf,
      "Exactly at the ridge counts, and a search that ends misses the large batches: solve for B."),
     (lambda d, f, ridge, w: math.ceil(b) if (b := 1 / (2 / (ridge * w) - 1 / d - 1 / f)) > 0 else math.inf, _OWN),
@@ -224,7 +229,8 @@ function("critical_batch",
      "You took weight_bytes for the activations, too: those stay in bfloat16."),
     ],
     cases=[(4096, 16384, 240.5, 2), (4096, 14336, 295.4, 1), (1024, 768, 153.02, 0.5), (512, 512, 295.4, 2),
-           (600, 600, 295.4, 2), (512, 512, 256, 2), (4096, 4096, 295.37, 4), (1024, 1024, 256, 2)],
+           (600, 600, 295.4, 2), (512, 512, 256, 2), (4096, 4096, 295.37, 4), (1024, 1024, 256, 2),
+           (4096, 512, 300, 2), (512, 690, 295.4, 2), (1024, 1024, 511.9375, 2)],
     draw=lambda r: (r.randint(5, 64) * 64 + r.randint(0, 3), r.randint(5, 64) * 64, r.randint(50, 300) + 0.37,
                     r.choice((0.5, 1, 2, 4))),
     same={"return math.ceil(ridge * weight_bytes * D * F / room) if room > 1 else math.inf":
@@ -360,14 +366,14 @@ def _fused(w: Any, g: Any, m: Any, beta: float, rate: float) -> tuple[Any, Any]:
     return torch.add(w, m, alpha=-rate), m
 
 
-_ONE = "Op by op, one product still goes to memory and back: torch.add(…, alpha=…) multiplies on the way."
+_ONE = "Op by op, a product or a clone still goes to memory and back: torch.add(…, alpha=…) needs neither."
 _TWICE = "Op by op, the new momentum is computed twice: compute it once, and use it in both places."
 _VECTORS = [torch.empty(10**6, device="meta") for _ in range(3)]
 function("momentum_step",
     _fused, [
     (_momentum,
-     "Op by op, each product goes to memory and back: torch.add(…, alpha=…) multiplies on the way. torch.compile would "
-     "fuse them, but that is not counted here."),
+     "Op by op, ten tensors move, where six would do: a product, a clone, a stack or a tensor of constants goes to "
+     "memory and back, and torch.add(…, alpha=…) needs none of them."),
     (lambda w, g, m, beta, rate: (w.clone().sub_(n := m.clone().mul_(beta).add_(g), alpha=rate), n),
      "A clone moves two tensors, too: torch.add returns a new one by itself."),
     (lambda w, g, m, beta, rate: (w - rate * beta * m - rate * g, torch.add(g, m, alpha=beta)),
