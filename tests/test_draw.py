@@ -292,7 +292,7 @@ def test_a_card_tells_no_more_than_the_lessons_so_far(upto):
 
 def test_what_is_said_of_one_box_is_what_the_card_says():
     said = draw.one_box(GPT2, 1, 1024, "up").words
-    assert "numbers in the result: 1024 × 3072" in said
+    assert "shape of the result: 1024 × 3072" in said
     row = next(row for row in draw.block(GPT2, 1, 1024).words.splitlines() if row.startswith("up |"))
     _, _, *cells = (cell.rpartition(" ")[0] for cell in row.split(" | "))
     assert [value for value in cells if f": {value}" not in said] == []

@@ -124,7 +124,7 @@ def one_box(config: Config, batch: int, tokens: int, name: str) -> Made:
     sizes = {"b": batch, "t": tokens, "s": tokens, "d": config.width, "f": config.hidden, "c": config.channels}
     sizes |= {"h": config.heads, "kv": config.key_heads}
     shape = ", ".join(" × ".join(f"{sizes[a]}" for a in part.split() if sizes[a] > 1) for part in box.shape.split(", "))
-    said = {"numbers in the result": (3, shape), "parameters": (4, _short(box.parameters))}
+    said = {"shape of the result": (3, shape), "parameters": (4, _short(box.parameters))}
     said |= {"FLOPs": (4, _short(box.flops)), "bytes moved": (5, own["bytes"]), "FLOPs per byte": (5, own["FLOP/B"])}
     said |= {"least time on an H100": (6, own["time"]), "bytes kept for the backward pass": (7, own["kept"])}
     near, far, top, bottom = 230, 694, _y(0.2), _y(11.8)

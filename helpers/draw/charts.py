@@ -85,7 +85,9 @@ def bars(sizes: Mapping[str, float | Sizes], title: str, xlabel: str, limit: tup
         ax.bar_label(stacked, texts, label_type="center", fontsize=8.5)
         ends += sizes_
     for place, (stack, few, total) in enumerate(zip(stacks.values(), small, totals.values(), strict=True)):
-        size = note(ax, f"{total:.4g}", (total, place), weight="bold", bbox=PLATE)
+        inside = limit and not several and 0 < limit[1] - total < 0.1 * far < total  # the limit would cross its size
+        look = {"ha": "right"} if inside else {"bbox": PLATE}
+        size = note(ax, f"{total:.4g}", (total, place), (-5 if inside else 5, 0), weight="bold", **look)
         names = ", ".join(f"{part} {stack[part]:.3g}" for part in few)
         if len(few) == 1 and total < (0.6 if limit else 0.8) * far:  # room for a short name
             note(ax, names, (1, 0.5), xycoords=size, fontsize=8, bbox=PLATE)

@@ -75,11 +75,11 @@ export default view(["model", "machine", "task", "precision", "devices", "batch"
   });
   const note = (text, x, y, kind) => beside(text, x, y, x > width / 2 ? -1 : 1, { width, em }, `label bold ${kind}`);
   const bars = s("svg", { width, height: top + tall + 1.9 * em, role: "img",
-    "aria-label": `${si(peak, "B")} at the peak, of ${si(spec.memory, "B")}` },
+    "aria-label": `${si(peak, "B")} at the fullest moment, of ${si(spec.memory, "B")}` },
     terms, s("path", { d: `M${at(spec.memory)} 0V${top + tall + 4}`, class: "capacity" }),
     note(`the device has ${si(spec.memory, "B")}`, at(spec.memory), 0.95 * em, ""),
     s("path", { d: `M${at(peak)} ${top - 3}V${top + tall + 6}`, class: "peak" }),
-    note(`${si(peak, "B")} at the peak: ${fits ? "fits" : "does not fit"}`, at(peak), top + tall + 1.3 * em, fits ? ""
+    note(`${si(peak, "B")} at the fullest moment: ${fits ? "fits" : "does not fit"}`, at(peak), top + tall + 1.3 * em, fits ? ""
       : "bad"));
 
   // Time: the two of a step, one under the other.

@@ -7,7 +7,7 @@ import torch
 from traitlets import Bool, Dict, Enum, Float, Int, List, Unicode
 
 from helpers import budget, draw, formats, specs, units
-from helpers.draw.drawing import GREY, INKS, TINTS, VERMILLION
+from helpers.draw.drawing import GREY, TINTS, VERMILLION
 from helpers.explore.view import CONSTANT, STATE, View
 from helpers.formats import FloatFormat
 from helpers.model import MODELS, Config
@@ -175,17 +175,19 @@ class Plan(View, module="budget.js"):
         step, capacity, several = self.step, specs.find(self.machine).memory, "s" * (self.batch > 1)
         time, what = max(zip(step.times(self.roof), ("arithmetic", "memory traffic"), strict=True))
         fits = "fits" if step.peak <= capacity else "does not fit"
-        title = f"{self.model} on {self.devices} × {self.machine.removeprefix('NVIDIA ')}: "
-        title += f"{fits}, {units.si(step.peak, 'B')} at the peak"
-        told = f"GB per device{', not all parts at once' if self.task == 'training' else ''}\n{self.task}, "
-        told += f"{self.precision}, {self.batch} text{several} of {self.tokens} tokens{' each' if several else ''}"
-        told += f"{', recomputing' if self.recompute else ''}; one step: at least {units.duration(time)} of {what}"
+        title = f"{self.model} on {self.devices} × {self.machine.removeprefix('NVIDIA ')} "
+        title += f"{fits}: {units.si(step.peak, 'B')} at once"
+        parts, each = (", not all parts at once", " per device") if self.task == "training" else ("", "")
+        told = f"GB per device{parts}\n{self.task}, "
+        told += f"{self.precision}, {self.batch} text{several} of {self.tokens} tokens{each}"
+        told += f"{', recomputing' if self.recompute else ''}\none step: at least {units.duration(time)} of {what}"
         memory = dict(step.memory)
         if logits := memory.pop("logits", 0):  # at the loss their logarithms and the gradients of these, too
             memory["3 × logits"] = 3 * logits
-        memory = {term: float(f"{nbytes / 1e9:.3g}") for term, nbytes in (memory | {"at the peak": step.peak}).items()}
+        memory["fullest moment"] = step.peak
+        memory = {term: float(f"{nbytes / 1e9:.3g}") for term, nbytes in memory.items()}
         made = draw.bars(memory, title, told, (f"{units.si(capacity, 'B')}: one device", capacity / 1e9))
         axes = made.figure.axes[0]
-        axes.xaxis.label.set(fontsize=8.5, color=INKS[GREY])
+        axes.axhline(len(memory) - 1.5, color=GREY, linewidth=0.8, label="_apart")
         axes.patches[-1].set(facecolor=TINTS[1], edgecolor=VERMILLION)
         return made
