@@ -21,7 +21,8 @@ def _but(k: int) -> Callable[[Sequence[int]], tuple[int, ...]]:
 
 guess("three_words", "`contiguous` writes every number once more; the other two write none.",
       (18.9, "That is one copy for each word."), (0, "One of the words does write."),
-      (12.6, "That is read and written: only what is written is new."), (1.57, "Each number has 4 bytes."),
+      (12.6, "That is read and written: only what is written is new."),
+      (1.57, "Each number has 4 bytes."), (6, "That is in MiB: a MB has 10⁶ bytes."),
       (6291456, "That is in bytes: the question asks for MB."))
 guess("next_token", "A token has 12 heads of 64 channels.",
       (64, "That is how far away the next head is."), (786432, "That is how far away the next text is."),
@@ -53,13 +54,15 @@ guess("far_apart", "It fetches 16 times as many bytes, 128 MB for 8 MB of number
       (16, "So many times the bytes, indeed; the rest is how fast this machine fetches them."))
 guess("product_and_sum", "4 MB for the result and 4 MB for the product, which nobody asked for.",
       (4e6, "The product has to be somewhere, too."), (12e6, "a, b and c are not new."),
-      (16e6, "a, b and c are not new; the product is."), (20e6, "a, b and c are not new."))
+      (0, "Neither works in place: each writes a new tensor."), (20e6, "a, b and c are not new."),
+      (16e6, "a, b and c are not new; the product is."))
 guess("one_weight", "The batch merges with the rows.",
       (32, "All meet the same weight, so their rows can form one tall matrix."),
       (4, "Both batch dimensions merge, not one alone."), (8, "Both batch dimensions merge, not one alone."))
 guess("cache_repeated", "The line writes the whole cache, four times over.",
       (1.07, "That is the cache itself."), (2.15, "That is for the keys or the values alone."),
-      (0.134, "That is one layer of 32."), (3.22, "The copy holds the first of the four, too."),
+      (0, "expand is free; the reshape behind it is not."), (0.134, "That is one layer of 32."),
+      (3.22, "The copy holds the first of the four, too."),
       (5.37, "The cache is read, too, but the question is what is written."),
       (8.59, "A bfloat16 has 2 bytes, and only what is written counts."), (4, "That is in GiB: a GB has 10⁹ bytes."))
 
@@ -70,13 +73,14 @@ parts("permuted_stride", **{
     "1": part(60, [(120, _OWN), (240, _BYTES), (2, _SIZE), (3, _SIZE), (4, _SIZE), (5, _ENDS), (20, _ENDS),
                    (0, "That is the order of the dimensions; the question asks for their strides."),
                    (1, "You reversed the order, or let the first index run fastest: in a fresh tensor it is the last."),
-                   (12, "To the right of size 2 stand three sizes, not two."), (24, _RIGHT.format("24 = 2 · 3 · 4")),
-                   (6, _RIGHT.format("6 = 2 · 3"))]),
+                   (12, "12 is 3 + 4 + 5, and also 3 · 4: multiply all three sizes to its right."),
+                   (24, _RIGHT.format("24 = 2 · 3 · 4")), (6, _RIGHT.format("6 = 2 · 3"))]),
     "2": part(5, [(20, "That is the second stride before the permute: each moves along with its dimension."),
                   (15, "So it would be in a fresh tensor of the new shape: permute moves no data."),
                   (60, _ENDS), (1, _ENDS), (4, _SIZE), (3, _SIZE), (12, "Size 4 comes here, with its old stride.")]),
     "3": part(20, [(5, "The two in the middle change places."), (60, _OWN), (80, _BYTES), (4, _SIZE), (3, _SIZE),
-                   (15, "The sizes to its right are those of before the permute."), (1, _ENDS), (12, _OWN)]),
+                   (15, "The sizes to its right are those of before the permute."), (1, _ENDS), (12, _OWN),
+                   (9, "You added the sizes: multiply them.")]),
     "4": part(1, [(0, "The last index has a stride, too: its next element is one cell further."), (5, _OWN),
                   (4, _BYTES), (60, _ENDS), (20, _ENDS), (24, "In a fresh tensor the last index runs fastest.")]),
 })
@@ -109,6 +113,7 @@ def _draw_cell(r: random.Random) -> tuple[int, tuple[int, ...]]:
     return r.randrange(math.prod(shape)), shape
 
 
+_WHOLE = "An index is a whole number: divide with //, not with /."
 function("index_at",
     _index_at, [
     (lambda offset, shape: _index_at(offset, shape[::-1])[::-1],
@@ -131,12 +136,8 @@ function("index_at",
      "You kept the quotients: the index is the remainder, the quotient what is left for the others."),
     (lambda offset, shape: divmod(offset, shape[1]), "That is for two dimensions: any number may come."),
     (lambda offset, shape: _three(offset, shape), "That is for three dimensions: any number may come."),
-    (lambda offset, shape: _digits(offset, shape[::-1], keep=operator.truediv)[::-1],
-     "An index is a whole number: divide with //, not with /."),
-    (lambda offset, shape: _digits(offset, _dense(shape), operator.truediv, operator.mod),
-     "An index is a whole number: divide with //, not with /."),
-    (lambda offset, shape: tuple(round(offset / s) % n for s, n in zip(_dense(shape), shape, strict=True)),
-     "Do not round: an index is how many steps fit, so divide with //."),
+    (lambda offset, shape: _digits(offset, shape[::-1], keep=operator.truediv)[::-1], _WHOLE),
+    (lambda offset, shape: _digits(offset, _dense(shape), operator.truediv, operator.mod), _WHOLE),
     (lambda offset, shape: _digits(offset, shape[::-1], keep=operator.sub)[::-1],
      "What is left for the others is the quotient by the size, not a difference."),
     (lambda offset, shape: _digits(offset, _dense(shape), operator.floordiv, operator.sub),
@@ -167,6 +168,7 @@ def _windows(x: torch.Tensor, size: int, more: int = 0, step: int = 0, offset: i
     return torch.as_strided(x, (len(x) - size + 1 + more, size), (step, step), offset)
 
 
+_APART = "Those windows do not overlap: neighbouring windows start one element apart."
 _TOO_MANY = "Too many windows: n elements have n − size + 1 of them, and the next would run beyond the end."
 
 
@@ -186,25 +188,21 @@ function("windows",
     (lambda x, size: _windows(x, size, offset=0),
      "You started at the beginning of the storage: x may be a slice, which starts at x.storage_offset()."),
     (lambda x, size: _windows(x, size).t(), "Each row is to be one window; yours are the columns."),
-    (lambda x, size: x[: len(x) // size * size].reshape(-1, size),
-     "Those windows do not overlap: neighbouring windows start one element apart."),
+    (lambda x, size: x[: len(x) // size * size].reshape(-1, size), _APART),
     (lambda x, size: _windows(x, size, more=1), _TOO_MANY),
-    (lambda x, size: _windows(x, size, more=size - 1), _TOO_MANY),
-    (lambda x, size: x.view(-1, size), "Those windows do not overlap: neighbouring windows start one element apart."),
+    (lambda x, size: x.view(-1, size), _APART),
     (lambda x, size: torch.as_strided(x, (len(x) - size + 1, size), (size * x.stride(0), x.stride(0))),
      "The next window starts one element further, not one window further."),
     (lambda x, size: torch.as_strided(x, (len(x) - size + 1, size), (x.stride(0), 1)),
      "The next window is right, but elements inside a window are x.stride(0) apart, too."),
     (lambda x, size: torch.as_strided(x, (len(x) - size + 1, size), (1, x.stride(0))),
      "The elements inside a window are right, but the next window starts x.stride(0) further, too."),
-    (lambda x, size: x.unfold(0, 1, size), "The arguments of unfold are dimension, size and step: you exchanged two."),
-    (lambda x, size: x.unfold(0, size, 2), "A step of 2 leaves every other window out."),
+    (lambda x, size: torch.as_strided(x, (len(x) // size, size), (size, 1)), _APART),
+    (lambda x, size: _windows(x, size, step=4), "A stride counts cells, not bytes: take x.stride(0)."),
     (lambda x, size: x.expand(len(x) - size + 1, -1)[:, :size],
      "Each of your rows is the first window: the next must start one element further."),
     (lambda x, size: torch.as_strided(x, (len(x) - size + 1, size), x.stride()),
-     "Read the error: as_strided wants two strides, counted in elements, and unfold a step of at least 1."),
-    (lambda x, size: x.unfold(0, 3, 1), "The size is that of the argument: it is not always 3."),
-    (lambda x, size: x.unfold(1, size, 1), "x has one dimension, which is number 0."),
+     "Read the error: as_strided wants two strides, counted in elements."),
     (lambda x, size: _windows(x.contiguous(), size),
      "The windows are right, but contiguous() copies a slice with a step: use x.stride(0) instead."),
     (lambda x, size: _windows(x.clone(), size), "The windows are right, but x is copied first: use it as it is."),
@@ -300,7 +298,7 @@ def _draw_strided(r: random.Random) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 function("fewest_dimensions",
     _fewest, [
-    (lambda n, s: 1, "One dimension would do for a contiguous tensor only: two neighbours merge if their strides fit."),
+    (lambda n, s: 1, "Some neighbours do not merge: look at the strides of each pair."),
     (lambda n, s: 1 if list(s) == _dense(n) else len(n),
      "Not contiguous, and yet some neighbours may merge: look at each pair."),
     (lambda n, s: 1 if list(s) == _dense(n) else 2, "There is more than contiguous or not: look at each pair."),
@@ -330,6 +328,11 @@ function("fewest_dimensions",
     (lambda n, s: _fewest(*zip(*sorted(zip(n, s, strict=True), key=lambda d: d[::-1], reverse=True), strict=True)),
      "You sorted the dimensions by stride: only neighbours in the given order may merge."),
     (lambda n, s: 1 + sum(map(operator.ne, s, _dense(n))), _FRESH),
+    (lambda n, s: 1 + sum(map(operator.ne, s[:-1], _dense(n))), _FRESH),
+    (_merging(lambda n, n1, s, s1: s % (n1 * s1) == 0), "A multiple is not enough; and 0 is a multiple of everything."),
+    (lambda n, s: _fewest(n[:-1] or n, s[:-1] or s), "Your range ends too soon: the last pair is missing."),
+    (lambda n, s: 2 - all(_fits(n, s)), "Each pair that does not merge adds one, not only the first."),
+    (lambda n, s: 1 if all(_fits(n, s)) else len(n), "It is not all or nothing: each pair that merges saves one."),
     (lambda n, s: len(n) - sum(itertools.takewhile(bool, _fits(n, s))),
      "You stopped at the first pair that does not merge; the pairs after it may."),
     (lambda n, s: len(n) - sum(itertools.takewhile(bool, _fits(n, s)[::-1])),
@@ -387,12 +390,15 @@ function("swap_rows",
     (lambda x, i, j: _swapped(x.clone(), i, j), "You swapped the rows of a copy: change x itself."),
     (_swap("x[i] ^= x[j]; x[j] ^= x[i]; x[i] ^= x[j]"), "That works for whole numbers only, and loses row i = j."),
     (_swap(""), "Nothing has changed."),
+    (_swap("k = x[i].float(); x[i] = x[j]; x[j] = k"), "float() of a float32 returns the row itself, not a copy."),
+    (_swap("k = x[i].double(); x[i] = x[j]; x[j] = k"), "double() of a float64 returns the row itself, not a copy."),
+    (_swap("k = x[i].float().clone(); x[i] = x[j]; x[j] = k"), "Keep the row in its own dtype, or numbers are lost."),
     ],
     cases=[(torch.arange(12).view(3, 4), 2, 1), (torch.arange(20.0).view(4, 5), 0, 2),
-           (torch.arange(9.0).view(3, 3), 1, 1),
+           (torch.arange(9.0).view(3, 3), 1, 1), (torch.tensor([[1e300, 1], [2, 3]], dtype=torch.float64), 0, 1),
            (torch.tensor([[1e9, 1.0], [1.0, 1e9], [2.0, 3.0]]), 0, 1)],  # sums and differences of rows would round
     draw=lambda r: (whole(r, 5, 5, most=99), r.randint(0, 4), r.randint(0, 4)),
-    in_place=True, cost=allocated_bytes, at=[(torch.arange(40_000.0).view(200, 200), 3, 5)])
+    in_place=True, cost=allocated_bytes, at=[(torch.arange(40_000.0).view(400, 100), 3, 5)], room=1.05)
 
 
 def _grouped(q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
@@ -433,6 +439,12 @@ function("grouped_scores",
     (lambda q, k: (q.clone().view(*k.shape[:2], -1, k.shape[3]) @ k.mT).view(*q.shape[:3], -1),
      "The scores are right, but the queries are copied first: they are contiguous, and have their view."),
     (lambda q, k: q.view(1, 8, 4, 128) @ k.mT, "Those are the sizes of section 12: take them from queries.shape."),
+    (lambda q, k: (q.view(len(q), -1, *k.shape[1:2], *q.shape[2:]).transpose(1, 2).flatten(2, 3) @ k.mT).view(
+        *q.shape[:3], -1),
+     "Neighbouring query heads form a group: (K, H // K), not (H // K, K)."),
+    (lambda q, k: _grouped(q, k).view(*q.shape[:3], q.shape[2]), "As many columns as there are keys: S, not T."),
+    (lambda q, k: (q.view(*k.shape[:2], -1, *q.shape[2:]) @ k.mT).view(*q.shape[:3], -1),
+     "Five dimensions meet four, and the batch of the keys their heads: merge heads and tokens first."),
     (lambda q, k: (q.view(*k.shape[:2], -1, *q.shape[2:]) @ k.mT).view(*q.shape[:3], k.shape[2]),
      "Five dimensions meet four: they are aligned at the right, so a group meets the wrong key head."),
     (lambda q, k: q.view(*k.shape[:2], -1, k.shape[3]) @ k, "Exchange tokens and channels of the keys."),
@@ -444,8 +456,6 @@ function("grouped_scores",
      "The tokens of the queries are the rows, and a view does not exchange them with the columns."),
     (lambda q, k: torch.nn.functional.scaled_dot_product_attention(q, k, k, enable_gqa=True),
      "That is the whole of attention: the question asks for the scores alone."),
-    (lambda q, k: _grouped(q, k).masked_fill(torch.ones(q.shape[2], k.shape[2]).triu(1).bool(), -math.inf),
-     "The scores are asked for as they are, without a mask."),
     (lambda q, k: _grouped(q, k) / math.sqrt(q.shape[3]), "The scores are asked for as they are, without the scale."),
     (lambda q, k: _grouped(q, k).softmax(-1), "The scores are asked for as they are, before the softmax."),
     (lambda q, k: q @ k[:, :1].mT, "You used the first key head alone."),

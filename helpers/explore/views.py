@@ -12,6 +12,7 @@ from helpers.explore.view import CONSTANT, STATE, View
 from helpers.formats import FloatFormat
 from helpers.model import MODELS, Config
 from helpers.roofline import Roofline
+from helpers.storage import plan_view
 
 _FIRST = "NVIDIA H100 SXM5"
 _MACHINES = {
@@ -66,8 +67,11 @@ class Strides(View, module="strides.js"):
         return torch.as_strided(torch.arange(self.cells), self.shape, self.stride, self.offset)
 
     def _drawing(self) -> draw.Drawing:
-        shape, stride = tuple(self.shape), tuple(self.stride)
-        return draw.storage(self.tensor, f"shape {shape}, stride {stride}, offset {self.offset}")
+        values = torch.arange(30, 30 + self.cells)  # none looks like its offset
+        shown = torch.as_strided(values, self.shape, self.stride, self.offset)
+        plan = plan_view(self.shape, self.stride, self.wanted)
+        verdict = plan.reason if plan.stride is None else f"yes, with stride {plan.stride}"
+        return draw.storage(shown, f"View as {tuple(self.wanted)}: {verdict}")
 
 
 ITEMSIZES = {"float64": 8, "float32": 4, "tfloat32": 4, "bfloat16": 2, "float16": 2} | {
