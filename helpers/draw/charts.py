@@ -204,7 +204,7 @@ def memory_over_time(curves: Mapping[str, Sequence[float]], title: str, phases: 
         ax.plot([peak], [nbytes[peak]], "o", color=VERMILLION, markersize=7, zorder=4, label="peak")
         found.append(f"{name} {units.si(nbytes[peak], 'B')}")
         look = {"ha": "right" if peak > end / 2 else "left", "color": INKS[colour], "weight": "bold", "bbox": PLATE}
-        note(ax, found[-1], (peak, nbytes[peak]), (-9 if peak > end / 2 else 9, 6), **look)
+        note(ax, found[-1], (peak, nbytes[peak]), (-9 if peak > end / 2 else 9, 10), **look)
         found[-1] += f" at operation {peak} of {len(nbytes)}"
     for name, start in (phases or {}).items():
         ax.axvline(start, color=GREY, linewidth=0.8, linestyle=DASHES, label="_phase")

@@ -19,7 +19,7 @@ guess("block_keeps", "",
       (10, "One for each box? The hidden tensors are four times as wide, and queries, keys and values are three."),
       (12, "The hidden tensor is kept twice, before the GELU and after it."),
       (13, "Attention keeps queries, keys, values and its result: four, not one."),
-      (34, "34 is known as a number of bytes, in 16 bits and with dropout: here it is the size of the input."))
+      (34, "34 is known as a number of bytes, in 16 bits and with dropout: here the unit is the size of the input."))
 guess("peak_of_step", "At the loss three tables as large as the logits are alive at once.",
       (35.9, "That is the sum: some terms are not there yet, and of the logits' size there are three tables."),
       (lambda right: right - 10.24, "If you counted two tables of that size: there are three."),
@@ -185,7 +185,7 @@ function("largest_batch",
        _fit()(memory, devices, n, each) if memory > 16 * n / devices else none, _ZERO) for none in ("none", None, -1)],
     ],
     cases=[(80e9, 8, 8e9, 9.1e9), (80e9, 64, 70e9, 5.5e9), (24e9, 1, 1.3e9, 0.9e9), (80e9, 1, 8e9, 9.1e9),
-           (64e9, 2, 2e9, 6e9), (80e9, 2, 1e9, 3e9)],
+           (64e9, 2, 2e9, 6e9), (80e9, 2, 1e9, 3e9), (24e9, 4, 4e9, 6e9)],
     draw=lambda r: (r.choice((24, 40, 80)) * 10**9, r.choice((1, 2, 4, 8)),
                     r.randint(1, 20) * 10**9, r.randint(7, 99) * 10**8),
     same={"return max(math.floor(room // per_text), 0)": "the quotient is whole already",
@@ -352,7 +352,7 @@ _PER_TOKEN = 2 * 80 * 8 * 128 * 2  # bytes of cache: Llama 3 70B in bfloat16
 _HALF = "That is half of the matrix unit's peak, or twice that of the vector unit: take the peak."
 value("gpu_years", 3.14e23 / 125e12 / _YEAR, [
     (3.14e23 / 28e12 / _YEAR, "That is the claim itself: 28 TFLOP/s is not what the matrix unit of a V100 reaches."),
-    (3.14e23 / 112e12 / _YEAR, "That is the card for PCIe, with 112 TFLOP/s; the one in specs is the SXM2."),
+    (3.14e23 / 112e12 / _YEAR, "You took 112 TFLOP/s, the PCIe card's: the one in specs is the SXM2."),
     (3.14e23 / 15.7e12 / _YEAR,
      "You took the vector unit in float32, 15.7 TFLOP/s; matmuls in float16 run on the matrix unit."),
     (3.14e23 / 31.4e12 / _YEAR, "You took the vector unit in float16; matmuls in float16 run on the matrix unit."),
@@ -381,7 +381,7 @@ value("gpu_years", 3.14e23 / 125e12 / _YEAR, [
     "answer = 3.14e+23 / peak // (365.25 * units.DAY)", "answer = 3.14e+23 // peak / (365.25 * units.DAY)",
 ], "the fraction lost is below the tolerance"))
 
-_BOTH = "Keys and values: the cache holds both, in 2 bytes. And requests are whole."
+_BOTH = "Keys and values: the cache holds both, in 2 bytes each."
 _CACHE = _PER_TOKEN * 4096  # of a request, 1.34 GB
 value("requests_that_fit", 45e9 // _CACHE, [
     (45e9 / 160e6, "That is the page's own count: check its cache of 160 MB for 4096 tokens."),
@@ -411,7 +411,7 @@ value("requests_that_fit", 45e9 // _CACHE, [
     (80e9 // _CACHE + 35e9 // _CACHE, "Take the weights off, do not add them: 45 GB are left."),
     (35, "Eight times 160 MB is nearly it: 160 are MiB. Work out the cache in bytes."),
     (35e9 // _CACHE, "You gave the caches the place of the weights: 80 GB less 35 GB are left."),
-    (45e9 // (2 * _CACHE), "You took 4 bytes a number, or keys and values twice."),
+    (45e9 // (2 * _CACHE), "You took 4 bytes a number, keys and values twice, or 8192 tokens: here they are 4096."),
     *[(ratio, "That is the factor between the two caches: how many requests fit?") for ratio in (_CACHE / 160e6, 8)],
 ], tolerance=5e-3)
 
@@ -424,7 +424,7 @@ value("gpt3_scores", (0.213 * 125 / 24.6 - 1) / _SCORES, [
     (1, "Added once, they give 20.2 %, and 21.3 % is printed."),
     (0, "Without the scores it is 19.7 %: not what is printed."),
     (24.6 / 125 * (1 + _SCORES), _NOT),
-    *[(twice, "If you compared with 20.2 %: that has the scores once already.")
+    *[(twice, "20.2 % has the scores once already. Or are these TFLOP/s? Divide by what the scores add once.")
       for twice in (2, (21.3 / 20.2 - 1) / _SCORES)],
     *[(count, _DIGITS) for count in (2.7, 2.85, 3.1, 3.2, 3.5)],
     (3 * (0.213 * 125 / 24.6 - 1) / _SCORES, "4 · L · D · T is the forward pass alone: take 12 · L · D · T."),
