@@ -19,34 +19,27 @@ guess("scores_right", "A token with itself is right, in each of the heads: query
       (60, "So many are wrong."))
 guess("swapped_scores", "Width and token are swapped, so features were compared.",
       ((2, 2, 2), "That was meant. Compare the code and its comment."), ((2, 3, 2), "That is the shape of `vectors`."),
-      ((2, 2, 3), "That is the shape of the transpose."))
+      ((2, 2, 3), "That is the shape of the transpose."), ("error", "No error: the two shapes fit."))
 guess("query_key_shape", "The width is missing from the output: each score sums 8 products.",
-      ((2, 3, 5, 8), "The output has no width."), ((3, 5), "The output has a batch."),
+      ((2, 3, 5, 8), "The output has no width."), ((2, 3, 8), "Name the key."), ((3, 5), "The output has a batch."),
       ((2, 5, 3), "The output names the query first."), ((2, 2, 3, 5), "Both inputs have the same batch."))
 guess("misspelt_width", "The names width and widht occur once each, so each is summed by itself: 8 numbers of each "
       "input, and then the sums are multiplied.",
-      (8, "So the author thought."), (1, "Both names are missing from the output, so both are summed."),
+      (8, "A sum of 8 products was meant."), (1, "Both names are missing from the output, so both are summed."),
       (16, "The two sums are multiplied."), (32, "out is in the output."), ("error", "No error: that is the trouble."))
 guess("slow_digit", "Head 1 begins after the four channels of head 0.", (1, "That is the next channel of head 0."),
-      (2, "There are two heads, and each has four channels."))
+      (2, "There are two heads, and each has four channels."), (5, "That is channel 1 of head 1."))
 guess("converted_wrongly", "For Llama 2 70B the wrong line gives the right number, by luck: 64 / 8 is 8. For TinyLlama "
       "32 / 4 is 8, too, and it has 4 key heads.",
       *((name, "Work out query heads / key heads for each.") for name in ("both", "none", "Llama 2 70B")))
 _truth = [(said, "Write passes or raises.") for said in (True, False)]
-guess("annotation_alone", "Python stores an annotation, and does not look at it again.", *_truth)
 guess("swap_in_checked_function", "What comes second is taken for the token, in the argument and in the result: they "
       "come from the same tensor, so they agree.", *_truth)
 guess("flops_of_names", "It is 2 × the sizes of all different names, multiplied.",
       (lambda right: right / 2, "Those are the steps: each is 2 FLOPs."),
       (lambda right: right * 32, "The width is one loop, though both inputs have it."),
       (lambda right: right / 32, "The width is a loop, too, though the output does not have it."),
-      (lambda right: right / 8, "The texts are a loop, too."))
-guess("merge_of_mixed", "The names stand side by side, but bmm wrote in the order b, h, t, c: in memory the tokens lie "
-      "between h and c.")
-guess("contraction_order", "A · B has three loops, 2n³ FLOPs; a matrix with a vector has two, 2n². So it is "
-      "(2n³ + 2n²) / (2n² + 2n²) = (n + 1) / 2.",
-      (1, "The result is the same, the work is not."), (99, "Each of the orders has two products."),
-      (2, "One product has three names, not two."), (lambda right: 1 / right, "That is cheaper / more expensive."))
+      (lambda right: right / 8, "The texts are a loop, too."), (lambda right: right / 10, "out is a loop, too."))
 
 
 _WORDS = ("passes", "raises")
@@ -171,6 +164,8 @@ function("to_halves",
     (lambda w, kv: _rows(w, len(w) // kv // 2, kv, 2, order=(1, 2, 0)), "kv is the slowest digit on the left, too."),
     (lambda w, kv: rearrange(w, "(h pair two) d -> (h two pair) d", h=len(w) // kv, two=2),
      "kv is the number of heads: you took it for the rows of one."),
+    (lambda w, kv: rearrange(w, "(kv pair two) d -> (kv two pair) d", pair=kv, two=2),
+     "kv is the number of heads: you gave it to pair."),
     (lambda w, kv: _rows(w, kv, len(w) // kv // 2, 2, order=(0, 2, 1)).unflatten(0, (kv, 2, -1)).flip(1).flatten(0, 2),
      "The second numbers of your pairs come before the first ones."),
     (lambda w, kv: w.unflatten(0, (kv, -1, 2)).transpose(1, 2),
@@ -295,6 +290,12 @@ function("average_heads",
         (lambda heads, kv: heads, "A group has heads // kv heads, not all of them."),
         (lambda heads, kv: kv, "A group has heads // kv heads: kv is how many groups there are."),
         (lambda heads, kv: heads / kv, "heads / kv is a float: write heads // kv."))),
+    (lambda w, heads, kv: _averaged(w, (kv, heads // kv, len(w) // heads), 0),
+     "You averaged over kv: group is the name that goes."),
+    (lambda w, heads, kv: _averaged(w, (kv, heads // kv, len(w) // heads), 1).mean(1),
+     "d is missing from your output, so it was averaged, too."),
+    (lambda w, heads, kv: _averaged(w, (kv, heads // kv, len(w) // heads), 1).T,
+     "You transposed the weights: d stays behind the bracket."),
     (lambda w, heads, kv: w[: len(w) // heads * kv],
      "You kept the first kv heads: each is to be the average of a group."),
     (lambda w, heads, kv: w.unflatten(0, (kv, heads // kv, -1)).sum(1).flatten(0, 1) / kv,
@@ -306,7 +307,7 @@ function("average_heads",
     (lambda w, heads, kv: _averaged(w, (kv, len(w) // heads, heads // kv), 2),
      "You averaged neighbouring channels of a head: c is the fastest digit, and group is the middle one."),
     ],
-    cases=[(torch.arange(16.0).view(8, 2), 4, 2), (torch.arange(16.0).view(8, 2) ** 2, 4, 1),
+    cases=[(torch.arange(24.0).view(8, 3), 4, 2), (torch.arange(16.0).view(8, 2) ** 2, 4, 1),
            (torch.arange(24.0).view(12, 2), 6, 6), (torch.arange(48.0).view(24, 2) ** 2, 6, 2)],
     draw=_draw_heads)
 
@@ -349,18 +350,20 @@ function("einsum_flops",
     (lambda pattern, sizes: math.prod(sizes[name] for name in pattern.split()),
      "What you look up in `sizes` is not always a name: arrow and comma have to go, and names stay apart."),
     (lambda pattern, sizes: 2 * math.prod(sizes[name] for name in set(_names(pattern.replace(",", ""))[0])),
-     "There may be no blank at the comma: put one in its place, or two names become one."),
+     "There may be no space at the comma: put one in its place, or two names become one."),
     (lambda pattern, sizes: math.prod(2 * sizes[name] for name in set(_names(pattern)[0])),
      "Multiply by 2 once, not once for each name."),
     (lambda pattern, sizes: 2 * math.prod(sizes[name] for name in set(pattern.split(",")[0].split())),
      "The second input has names of its own: they are loops, too."),
     (lambda pattern, sizes: 2 * math.prod(sizes.get(name, 1) for name in set(pattern.split())),
-     "Where you split at blanks, the comma sticks to a name: replace it by a blank first."),
+     "Where you split at spaces, the comma sticks to a name: replace it by a space first."),
     (lambda pattern, sizes: 2 * math.prod(sizes.get(name, 1) for name in set(pattern)),
-     "A name may have several letters: split the pattern at the blanks."),
+     "A name may have several letters: split the pattern at the spaces."),
     (lambda pattern, sizes: _loops(lambda i, o: set(i))(pattern, sizes) + _loops(lambda i, o: o, 1)(pattern, sizes),
      "The output costs nothing of its own: its additions are counted already."),
     (_loops(lambda ins, out: ins + out), "The output has no loops of its own: take each name of the inputs once."),
+    (lambda pattern, sizes: 2 * math.prod({sizes[name] for name in _names(pattern)[0]}),
+     "A set of sizes loses equal ones, as t and s of 1024: make it of the names."),
     (lambda pattern, sizes: 2 * math.prod(sizes.values()),
      "You multiplied all the sizes given: take only the names that the pattern has."),
     (lambda pattern, sizes: 2 * math.prod(size for name, size in sizes.items() if name in pattern),
@@ -369,7 +372,7 @@ function("einsum_flops",
     (lambda pattern, sizes: _loops(lambda i, o: set(i))(pattern, sizes) - _loops(lambda i, o: o, 1)(pattern, sizes),
      "That leaves out the first addition of each sum. It is exact, but the convention is 2 for every step."),
     (lambda pattern, sizes: 2 * math.prod(sizes[name] for name in {*pattern} - {*" ,->"}),
-     "A name may have several letters: split the pattern at the blanks."),
+     "A name may have several letters: split the pattern at the spaces."),
     ],
     cases=[("i j, j k -> i k", {"i": 3, "j": 5, "k": 7}), ("i j,j k->i k", {"i": 3, "j": 5, "k": 7}),
            ("token width, width out -> token out", {"token": 16, "width": 32, "h": 12, "heads": 4, "out": 8}),
@@ -432,7 +435,8 @@ function("repair_attention",
        "Each head attends by itself: take the heads apart first.") for of in (0, 1)),
     (lambda q, k, v, heads: _attention()(q, k, v, 2), "`heads` is given: it is not always 2."),
     (lambda q, k, v, heads: _attention()(q, k, k, heads), "You mix the keys: the weights mix v."),
-    (lambda q, k, v, heads: q.view(0), "Einops calls your names a, b, c in their order; t and s have different sizes."),
+    (lambda q, k, v, heads: q.view(0),
+     "Two sizes do not meet: t and s differ. Einops calls your names a, b, c; PyTorch's own attention wants b h t c."),
     (_attention(softmax=0), "The weights of a query still do not add up to 1: the softmax runs over the texts."),
     *((_attention(mask=last), "No mask here: this attention hides no tokens.") for last in (0, 1)),
     (_attention(late=True), "Divide the scores before the softmax, not the weights after it."),
@@ -485,7 +489,7 @@ function("cheapest_order",
     (lambda q, k, v: _product(not _left_first(q, k, v), q, k, v),
      "You compare the two orders, and take the more expensive one."),
     *((_by(lambda *n, i=i, j=j, more=more: n[i] < n[j] + more),
-       "Your choice hangs on two of the four sizes only: has each of the four products its own cost?")
+       "Your choice hangs on two of the four sizes in the end: has each of the four products its own cost?")
       for i, j in ((0, 2), (1, 2), (0, 3), (1, 3), (0, 1), (1, 0)) for more in (0, 1)),
     *((_by(lambda *n, j=j, more=more: n[0] * n[1] < n[2] * n[j] + more),
        "You compare the sizes of what is in between; what counts is what both steps of an order cost.")
@@ -496,11 +500,12 @@ function("cheapest_order",
     (_by(lambda t, s, c, out: t <= c and s <= c),
      "Two sizes have to be short, you say; it is all four together that decide."),
     (_by(lambda t, s, c, out: t * s * c + t * s * out < 2 * s * c * out),
-     "One of your four products has the cost of another: read each from its own names."),
+     "One of your four products has the cost of another, or t stands for s: read each from its own names."),
     *((lambda q, k, v, more=more: [_product(left, q, k, v) for left in (True, False, _left_first(q, k, v))[:more]][-1],
        "You compute both orders to find out, and that counts, too: work the costs out from the shapes.")
       for more in (2, 3)),
     (lambda q, k, v: q @ (k @ v), "A product sums a name that both share: q and k share c, k and v share s."),
+    (lambda q, k, v: q @ k.T, "You stop at the scores: they still have to be multiplied with v."),
     (lambda q, k, v: (q @ k.T).softmax(-1) @ v,
      "You applied a softmax: there is none here, and with one the order could not be changed."),
     (lambda q, k, v: _product(True, q, k, v) / math.sqrt(q.shape[1]), "The scores are not scaled here."),
