@@ -177,6 +177,9 @@ def test_opening_and_close(notebook):
     assert re.match(r"# \d\d \S", first), "a notebook opens with: # NN Title"
     for row in ("do", "learn", "need"):
         assert f"**You will {row}**" in first, "the header has three rows: you will do, learn, need"
+    numbered = [re.match(r"## (\d+)\. ", part[0].source) for part in sections(notebook)]
+    numbers = [int(match[1]) for match in numbered if match]
+    assert numbers == list(range(1, len(numbers) + 1)), f"sections are numbered in order; these are {numbers}"
     recap = [cell.source for cell in sections(notebook)[-1]]
     assert recap[0].startswith("## Recap") and any("**Sources.**" in source for source in recap), "recap and sources"
 

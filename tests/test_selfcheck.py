@@ -366,7 +366,8 @@ def test_what_is_said_of_a_guess_is_kept_outside_the_cell(monkeypatch):
 def test_compare_takes_amounts_as_people_write_them():
     for guess, amount, unit in (
         ("40 billion", 40, "billion parameters"), ("40B", 40, "billion parameters"), ("10 per cent", 10, "%"),
-        ("50 times", 50, ""), ("50x", 50, ""), ("a year", 365.25, "days"), ("260 D", 260, "days"),
+        ("50 times", 50, ""), ("50x", 50, ""), ("2 million FLOPs", 2e6, "FLOP"),
+        ("a year", 365.25, "days"), ("260 D", 260, "days"),
         ("-3/4", -0.75, ""), ("3 / 8", 0.375, ""),
         ("85.9 gb", 85.9, "GB"), ("85 900 000 000 bytes", 85.9, "GB"), ("85.9 gigabytes", 85.9, "GB"),
     ):  # fmt: skip

@@ -9,7 +9,8 @@ from helpers.exercises.exercise import function, guess, value
 guess("published_days", "Meta's 6.4 million GPU-hours for Llama 3 70B, 15 trillion tokens, shared out over 1024.")
 
 guess("implied_mfu", "A run that takes longer has reached less.",
-    (50, "That is what the napkin took."),
+    (50, "The napkin took 50 %: what makes 144 days 260?"),
+    (100 * 144 / 260, "That is the share of the napkin's MFU: take it of the 50 %."),
     (38, "Meta reports that for its largest model."),
     (42, "Meta reports that for its largest model."),
     (32, "Attention, which the napkin's 6 leaves out in part, makes it 32 % at most."),
@@ -223,6 +224,7 @@ function("fastest_writing",
     (lambda n, i, d, b: math.ceil(d * b / (n * i)), WHOLE),
     (lambda n, i, d, b: round(d * b / (n * i), 2), WHOLE),
     (lambda n, i, d, b: round(d * b / (n * i), 1), WHOLE),
+    (lambda n, i, d, b: d * 989.5e12 / (2 * n), "That is the arithmetic: here only the reading counts."),
     (lambda n, i, d, b: d * b / (70e9 * i), "The 70e9 is the model of section 1: use `parameters`."),
     (lambda n, i, d, b: max(1, d * b / (n * i)), "It may be less than one token per second."),
     (lambda n, i, d, b: b / (n * i), "That is one device alone: each of them reads only its share of the weights."),

@@ -139,7 +139,7 @@ def amount(text: str, unit: str) -> float | None:
     if match[3] in _PREFIXES:  # "140 G"
         return found * _PREFIXES[match[3]] / factor
     for word, power in (_WORDS | ({} if base.startswith("B") else {"B": 1e9})).items():  # "40 billion", "40B"
-        if match[3].startswith(word) and match[3].removeprefix(word).strip() in ("", unit):
+        if match[3].startswith(word) and match[3].removeprefix(word).strip() in ("", unit, f"{unit}s"):
             return found * power / factor
     theirs, same = scale(match[3])
     return found * theirs / factor if same == base else None
