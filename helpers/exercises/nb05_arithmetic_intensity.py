@@ -230,7 +230,7 @@ function("critical_batch",
     ],
     cases=[(4096, 16384, 240.5, 2), (4096, 14336, 295.4, 1), (1024, 768, 153.02, 0.5), (512, 512, 295.4, 2),
            (600, 600, 295.4, 2), (512, 512, 256, 2), (4096, 4096, 295.37, 4), (1024, 1024, 256, 2),
-           (4096, 512, 300, 2), (512, 690, 295.4, 2), (1024, 1024, 511.9375, 2)],
+           (4096, 512, 300, 2), (512, 690, 295.4, 2), (1024, 1024, 511.93, 2)],
     draw=lambda r: (r.randint(5, 64) * 64 + r.randint(0, 3), r.randint(5, 64) * 64, r.randint(50, 300) + 0.37,
                     r.choice((0.5, 1, 2, 4))),
     same={"return math.ceil(ridge * weight_bytes * D * F / room) if room > 1 else math.inf":
@@ -250,7 +250,7 @@ def _experts(
 
 
 _ONCE = "A token that goes to several experts is read and written once for each of them."
-_MATRICES = "A token goes to `active` experts, and the batch reads all `experts`: you took one number for both."
+_MATRICES = "A token goes to `active` experts, the batch reads all `experts`: you took one number for both, or neither."
 function("experts_intensity",
     _experts(), [
     (_experts(one="io"), _ONCE),
@@ -292,12 +292,14 @@ parts("faster_machine",
         ("L40S", "At batch 1 the intensity is about 1: which of the machine's two rates decides then?"),
     ], words=_MACHINES),
     prefills=part("L40S", [
-        ("A100", "A long prompt is far above both ridges: which of the machine's two rates decides then?"),
+        ("A100", "The matmuls are far above both ridges: which of the machine's two rates decides then?"),
     ], words=_MACHINES),
     factor=part(1555 / 864, [
         (864 / 1555, "That is the slower over the faster: the factor is above 1."),
-        (366.5 / 312, "That is the ratio of the FLOP/s. What limits decoding at batch 1?"),
-        (312 / 366.5, "That is the ratio of the FLOP/s. What limits decoding at batch 1?"),
+        *((times, "That is the ratio of the FLOP/s. What limits decoding at batch 1?")
+          for times in (366.5 / 312, 312 / 366.5, 362.05 / 312, 1.2)),
+        *((ridge, "That is a peak over a bandwidth, a ridge. What limits decoding at batch 1?")
+          for ridge in (312 / 1555, 366.5 / 864)),
         (1555 / 366.5, "You divided the bandwidth of one by the FLOP/s of the other."),
         (1555 - 864, "That is the difference: a factor is one divided by the other."),
         (1555 / 864 - 1, "That much is added: 80 % faster is a factor of 1.8."),
@@ -366,8 +368,10 @@ def _fused(w: Any, g: Any, m: Any, beta: float, rate: float) -> tuple[Any, Any]:
     return torch.add(w, m, alpha=-rate), m
 
 
-_ONE = "Op by op, a product or a clone still goes to memory and back: torch.add(…, alpha=…) needs neither."
-_TWICE = "Op by op, the new momentum is computed twice: compute it once, and use it in both places."
+_ONE = ("Op by op, a product, a clone or a tensor of constants still goes to memory and back: "
+        "torch.add(…, alpha=…) needs none of them.")
+_TWICE = ("The check counts op by op, whatever torch.compile would do, and so the new momentum is computed twice: "
+          "compute it once, and use it in both places.")
 _VECTORS = [torch.empty(10**6, device="meta") for _ in range(3)]
 function("momentum_step",
     _fused, [
