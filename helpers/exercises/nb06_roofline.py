@@ -260,6 +260,7 @@ def _layer(
     return flop * batch * d * f / peak, item * sum(numbers[part] for part in parts) / bandwidth
 
 
+WHOLE = "Compare the two times themselves, with the inputs and outputs of all `batch` examples among the bytes."
 function("layer_seconds",
     lambda *a: max(_layer(*a)), [
     (lambda *a: sum(_layer(*a)), "You added the two times: at best they overlap, and the larger one is all."),
@@ -284,8 +285,8 @@ function("layer_seconds",
     (lambda *a: max(_layer(*a, parts="xwx")), "The output has batch × f numbers, not batch × d."),
     (lambda *a: max(_layer(*a, parts="xsy")), "The weights are d × f numbers, not d + f."),
     (lambda *a: max(_layer(1, *a[1:])), "That is one example: there are `batch` of them."),
-    (lambda *a: max(_layer(*a)[0], _layer(1, *a[1:])[1]), "Inputs and outputs of one example: there are `batch`."),
-    (lambda *a: _layer(*a)[a[0] <= a[3] / a[4]], "The batch is the intensity only for wide layers: compute FLOP/byte."),
+    (lambda *a: max(_layer(*a)[0], _layer(1, *a[1:])[1]), WHOLE),
+    (lambda *a: _layer(*a)[a[0] <= a[3] / a[4]], WHOLE),
     (lambda *a: 1e6 * max(_layer(*a)), "Those are microseconds: return seconds."),
     (lambda *a: 1e3 * max(_layer(*a)), "Those are milliseconds: return seconds."),
     (lambda b, d, f, p, w: max(_layer(b, d, f, p, w)[0], 2 * (b * d + d * f + b * f + f) / w),
