@@ -1,6 +1,7 @@
 """Figures are tested by their labels, counts and data, not by pixels; the display by its bundle."""
 
 import io
+import itertools
 
 import matplotlib
 import pytest
@@ -22,7 +23,7 @@ ROWS = torch.zeros(16, 16)  # a row is a line of 64 bytes
 H100, CPU = Roofline(989.5e12, 3.35e12), Roofline(180e9, 40e9)
 TWO_ROOFS = {"40 GB": Roofline(312e12, 1.555e12), "80 GB": Roofline(312e12, 2.039e12)}
 OPS = [
-    draw.Point(name, x, CPU.attainable(x), CPU.attainable(x) * share)
+    draw.Point(name, x, measured=CPU.attainable(x) * share)
     for name, x, share in [
         ("ReLU", 1 / 8, 0.5), ("GELU, fused", 9 / 8, 0.4), ("GELU, eager", 1 / 9, 0.1), ("softmax", 5 / 8, 0.3),
         ("layer norm", 6 / 8, 0.4), ("dot", 1 / 4, 0.95), ("matrix-vector", 1 / 2, 0.9), ("matmul 64", 10.7, 0.2),
@@ -191,8 +192,8 @@ def test_layouts_have_a_cell_per_bit_and_strips_per_position():
      "a 5 GB at operation 1 of 3; b 2 bytes at operation 1 of 2."),
     (lambda: draw.roofline(TWO_ROOFS, [draw.Point("a", 170, 2.65e14)]),
      "Ridges at 153, 201 FLOP/byte. In between: a."),
-    (lambda: draw.roofline({"CPU": CPU}, [draw.Point("a", 4.4, 20e9, 10e9), draw.Point("b", 4.5, 20e9)]),
-     "Ridge at 4.5 FLOP/byte. Memory-bound: a at 50% of the prediction. Compute-bound: b."),
+    (lambda: draw.roofline({"CPU": CPU}, [draw.Point("a", 4.4, 20e9), draw.Point("b", 4.5, 20e9)]),
+     "Ridge at 4.5 FLOP/byte. Memory-bound: a. Compute-bound: b."),
     (lambda: draw.bandwidth_sweep(SWEEP, {}, disturbed=[2**20]),
      "From 300 GB/s with 16 KiB to 100 GB/s with 16 MiB. 1 of 3 points are disturbed: 1 MiB."),
 ])  # fmt: skip
@@ -244,14 +245,11 @@ def test_a_move_is_an_arrow_between_two_points():
     assert ((0.1, 1e9), (1, 2e10)) in [(text.xyann, text.xy) for text in ax.texts if text.arrow_patch]
 
 
-def test_of_many_ops_those_that_miss_by_more_than_two_are_named_and_no_label_lies_on_another():
-    misses = {"GELU, fused: 2.5 ×", "GELU, eager: 10 ×", "softmax: 3.3 ×", "layer norm: 2.5 ×", "matmul 64: 5 ×"}
-    drawing = GALLERY["roofline of many"]()
-    boxes = boxes_of(drawing, misses | {op.label for op in OPS})
-    assert set(boxes) == misses
-    for name, box in boxes.items():
-        for other in set(boxes) - {name}:
-            assert not box.padded(-2).overlaps(boxes[other].padded(-2)), (name, other)
+def test_of_many_ops_no_label_lies_on_another():
+    boxes = boxes_of(GALLERY["roofline of many"](), {op.label for op in OPS})
+    assert len(boxes) == len(OPS)
+    for one, other in itertools.combinations(boxes, 2):
+        assert not boxes[one].padded(-2).overlaps(boxes[other].padded(-2)), (one, other)
 
 
 @pytest.mark.parametrize(("call", "words"), [

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
 from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter, NullLocator, StrMethodFormatter
 
 from helpers import units
@@ -27,7 +26,7 @@ _REGIONS = {  # the tint below the roof, ink and marker
 
 @dataclass(frozen=True)
 class Point:
-    """An op on a roofline plot: its intensity in FLOP/byte, and its FLOP/s, predicted, measured, or both."""
+    """An op on a roofline plot: its intensity in FLOP/byte, and its FLOP/s, predicted or measured."""
 
     label: str
     intensity: float
@@ -36,7 +35,7 @@ class Point:
 
     @property
     def place(self) -> Place:
-        """Where it is named: beside what was measured, else beside the prediction."""
+        """Where it is drawn."""
         return self.intensity, self.measured or self.predicted
 
 
@@ -57,8 +56,7 @@ def roofline(
     differ by their dashes, and those named in `datasheet` are thin and black. Above all roofs it is grey. The regions
     have names where the roofs share one peak: memory-bound, compute-bound, and in between what depends on the
     bandwidth; a point that is named like a roof belongs to that one. A point is open where predicted, filled where
-    measured; with both it is named only if it took more than twice the predicted time or less than 0.9 of it.
-    `moves` names pairs of points: an arrow leads from the first to the second. `intensities`: the ends of the axis.
+    measured. `moves` names pairs of points: an arrow leads from the first to the second. `intensities`: ends of the axis.
 
     Raises ValueError where there is no roof to draw, and for a move between points that are not there.
     """
@@ -72,7 +70,7 @@ def roofline(
     fig, ax = canvas(height, title, "arithmetic intensity (FLOP/byte)", "FLOP/s")
     spots = [point.intensity for point in points] + ridges
     low, high = intensities or (min(spots) / 8, max(spots) * 8)
-    heights = [rate for point in points for rate in (point.predicted, point.measured) if rate]
+    heights = [point.place[1] for point in points]
     heights += [rate for roof in roofs.values() for rate in (roof.attainable(low), roof.peak)]
     floor, ceiling = min(heights) / 2.5, max(heights) * max((max(heights) / min(heights)) ** 0.16, 1.6)
     ax.set(xscale="log", yscale="log", xlim=(low, high), ylim=(floor, ceiling))
@@ -82,10 +80,8 @@ def roofline(
     for axis, span in ((ax.xaxis, high / low), (ax.yaxis, ceiling / floor)):
         axis.set_major_locator(LogLocator(subs=(1, 2, 5) if span < 100 else (1,)))
         axis.set_minor_locator(NullLocator())
-    both = any(point.predicted for point in points) and any(point.measured for point in points)
-    bottom = 0.75 if both else 0.48
     fig.set_layout_engine("none")  # the labels are placed in pixels, so the axes must stay
-    ax.set_position((0.62 / WIDTH, bottom / height, 1 - 0.75 / WIDTH, 1 - (bottom + 0.28) / height))
+    ax.set_position((0.62 / WIDTH, 0.48 / height, 1 - 0.75 / WIDTH, 1 - 0.76 / height))
     _shade(ax, roofs, ridges)
     for (name, roof), (_, _, dash) in zip(roofs.items(), itertools.cycle(LOOKS)):
         _roof(ax, name, roof, dash, name in datasheet)
@@ -93,35 +89,20 @@ def roofline(
     _mark_ridges(ax, ridges, roofs)
     for point in points:
         _point(ax, point, _region(point, roofs))
-    names = {_name(point): point.place for point in points}
-    names.pop("", None)
-    label_points(ax, names, fontsize=8.5, zorder=7)
+    label_points(ax, places, fontsize=8.5, zorder=7)
     for start, end in moves:
         style = {"arrowstyle": "-|>", "linewidth": 1.6, "shrinkA": 7, "shrinkB": 7, "connectionstyle": "arc3,rad=0.15"}
         arrow(ax, places[start], places[end], BLACK, **style)
-    if both:
-        look = {"linestyle": "", "marker": "o", "markersize": 7, "color": BLACK}
-        faces = {"predicted": "white", "measured": BLACK}
-        handles = [Line2D([], [], label=name, markerfacecolor=face, **look) for name, face in faces.items()]
-        fig.legend(handles=handles, loc="lower center", ncols=2, borderaxespad=0.2)
     return fig, _finding(points, roofs, ridges)
 
 
 def _finding(points: Sequence[Point], roofs: Mapping[str, Roofline], ridges: Sequence[float]) -> str:
-    """The region of each op, and the ratio to the prediction where both are known."""
+    """The region of each op."""
     found: dict[str, list[str]] = {}
     for point in points:
-        both = point.measured and point.predicted
-        ratio = f" at {point.measured / point.predicted:.0%} of the prediction" if both else ""
-        found.setdefault(_region(point, roofs).capitalize(), []).append(f"{point.label}{ratio}")
+        found.setdefault(_region(point, roofs).capitalize(), []).append(point.label)
     ridge = f"Ridge{'s' if len(ridges) > 1 else ''} at {', '.join(map(number, ridges))} FLOP/byte."
     return " ".join([ridge, *(f"{region}: {', '.join(ops)}." for region, ops in found.items())])
-
-
-def _name(point: Point) -> str:
-    """What stands beside a point: where it was predicted and measured the ratio of the times, if it is a miss."""
-    ratio = point.predicted / point.measured if point.predicted and point.measured else None
-    return point.label if ratio is None else "" if 0.9 <= ratio <= 2 else f"{point.label}: {ratio:.2g} ×"
 
 
 def _region(point: Point, roofs: Mapping[str, Roofline]) -> str:
@@ -190,16 +171,12 @@ def _mark_ridges(ax: Axes, ridges: Sequence[float], roofs: Mapping[str, Roofline
 
 
 def _point(ax: Axes, point: Point, region: str) -> None:
-    """The marks of an op: open where predicted, filled where measured, joined by a line."""
+    """The mark of an op: open where predicted, filled where measured."""
     _, ink, marker = _REGIONS[region]
-    known = {"predicted": point.predicted, "measured": point.measured}
-    known = {role: rate for role, rate in known.items() if rate}
-    ax.plot([point.intensity] * len(known), list(known.values()), color=GREY, linewidth=0.9, marker="", label="_gap")
-    for role, rate in known.items():
-        face, edge, width = ("white", ink, 1.6) if role == "predicted" else (ink, "white", 0.8)
-        look = {"markerfacecolor": face, "markeredgecolor": edge, "markeredgewidth": width, "markersize": 7.5}
-        zorder = 5 + (role == "measured")
-        ax.plot([point.intensity], [rate], marker, label=f"{point.label} {role}", zorder=zorder, **look)
+    face, edge, width, role = (ink, "white", 0.8, "measured") if point.measured else ("white", ink, 1.6, "predicted")
+    look = {"markerfacecolor": face, "markeredgecolor": edge, "markeredgewidth": width, "markersize": 7.5}
+    x, rate = point.place
+    ax.plot([x], [rate], marker, label=f"{point.label} {role}", zorder=5 + (role == "measured"), **look)
 
 
 @drawn("Line chart")
