@@ -56,7 +56,7 @@ def roofline(
     differ by their dashes, and those named in `datasheet` are thin and black. Above all roofs it is grey. The regions
     have names where the roofs share one peak: memory-bound, compute-bound, and in between what depends on the
     bandwidth; a point that is named like a roof belongs to that one. A point is open where predicted, filled where
-    measured. `moves` names pairs of points: an arrow leads from the first to the second. `intensities`: ends of the axis.
+    measured. `moves` names pairs of points: an arrow leads from first to second. `intensities`: the ends of the axis.
 
     Raises ValueError where there is no roof to draw, and for a move between points that are not there.
     """
