@@ -134,6 +134,7 @@ def test_where_a_whole_number_must_be_exact_a_float_that_misses_it_is_wrong(ask)
 
 
 def test_words_may_be_cut_short_and_numbers_bring_a_unit(ask):
+    assert ask("FLOP", "FLOP/s", words=("MAC", "FLOP")).status == "not yet"
     for word in ("pass", "Passes.", "PASSES"):
         assert ask("passes", word, words=("passes", "raises")).status == "correct"
     assert "write 'passes' or 'raises', not True" in ask("passes", True, words=("passes", "raises")).message

@@ -181,7 +181,8 @@ parts("mac_or_flop",
     a=part("MAC", [("FLOP", "Multiply it out: 3 · 3 · 64 · 64 · 56 · 56 are multiplications alone.")], words=_KINDS),
     b=part("FLOP", [("MAC", "The product 1024³ is 1.07 billion: this number has the additions in it.")], words=_KINDS),
     c=part("MAC", [("FLOP", "Two 4 × 4 matrices take 64 multiplications, and as many additions.")], words=_KINDS),
-    d=part("FLOP", [("MAC", "Each of the 175 billion parameters is in one multiply-add per token.")], words=_KINDS))
+    d=part("FLOP", [("MAC", "Each of the 175 billion parameters is in one multiply-add per token."),
+                    ("FLOP/s", "FLOP/s is a rate, and this is a count.")], words=_KINDS))
 
 
 def _gpt(

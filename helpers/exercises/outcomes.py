@@ -82,11 +82,12 @@ def plain(found: Any) -> Any:
 def _word(found: Any, words: Any = ()) -> str:
     """A word without what does not matter in it; and where its beginning says which of the words it is, that one."""
     text = str.__str__(found) if isinstance(found, str) else str(found)  # an Enum of words says something else
-    text = re.sub(r"[^a-z0-9]", "", text.casefold().rpartition("torch.")[2])
+    text = re.sub(r"[^a-z0-9]", "", text.casefold().rpartition("torch.")[2].replace("/s", "persecond"))
     text = _NICKNAMES.get(text, text)
     known = [_word(word) for word in words]
     alike = [word for word in known if word.startswith(text[:3]) and (text.startswith(word) or word.startswith(text))]
-    one = len(alike) == 1 and len(text) > 2 and not any(word in text[len(alike[0]) :] for word in known)  # "MAC/FLOP"
+    more = [*known, "persecond"]  # "MAC/FLOP" and "FLOP/s" say something else than their beginning
+    one = len(alike) == 1 and len(text) > 2 and not any(word in text[len(alike[0]) :] for word in more)
     return alike[0] if text not in known and one else text
 
 
