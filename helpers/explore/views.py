@@ -7,7 +7,6 @@ import torch
 from traitlets import Bool, Dict, Enum, Float, Int, List, Unicode
 
 from helpers import budget, draw, formats, specs, units
-from helpers.draw.drawing import GREY, TINTS, VERMILLION
 from helpers.explore.view import CONSTANT, STATE, View
 from helpers.formats import FloatFormat
 from helpers.model import MODELS, Config
@@ -192,6 +191,6 @@ class Plan(View, module="budget.js"):
         memory = {term: float(f"{nbytes / 1e9:.3g}") for term, nbytes in memory.items()}
         made = draw.bars(memory, title, told, (f"{units.si(capacity, 'B')}: one device", capacity / 1e9))
         axes = made.figure.axes[0]
-        axes.axhline(len(memory) - 1.5, color=GREY, linewidth=0.8, label="_apart")
-        axes.patches[-1].set(facecolor=TINTS[1], edgecolor=VERMILLION)
+        axes.axhline(len(memory) - 1.5, color=draw.GREY, linewidth=0.8, label="_apart")
+        axes.patches[-1].set(facecolor=draw.TINTS[1], edgecolor=draw.VERMILLION)
         return made
