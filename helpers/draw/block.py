@@ -54,7 +54,7 @@ def block(config: Config, batch: int, tokens: int, *, upto: int = 7, decode: boo
     whole = groupby(block_costs(config, batch, tokens, fused=fused), key=lambda box: box.kernel)
     longest = max(_sums(list(kernel), roof)["seconds"] for _, kernel in whole)  # decoding keeps the bars' scale
     right = _RIGHT.get(upto, 698)  # where half of the card would stay empty, the letters have room
-    early, title = right < 300, f"A block of {config.name}{', decoding' if decode else ''}"
+    early, title = right < 499, f"A block of {config.name}{', decoding' if decode else ''}"
     over = [own for own in sums if own["bound"] == "compute"]
     masked = [own for own in over if own["kernel"] == "attention" and not decode and own["ratio"] < 2 * roof.ridge]
     if upto == 5:
@@ -62,12 +62,11 @@ def block(config: Config, batch: int, tokens: int, *, upto: int = 7, decode: boo
         title += f", {len(over) - len(masked)} if causal" * bool(masked)
     fig, ax = _sheet(_TOP + _ROW * (len(boxes) + 1) + 8, title, *((36, right + 224) if early else ()))
     letters = _letters(config, batch, tokens, decode, upto)[: -1 if early else None]  # the format comes with the bytes
-    if right < 499:
-        top, step, x, size = (_y(1.5), 20, right + 36, 8.5) if early else (_y(0), _ROW, right + 70, 10)
-        if early:  # in a box, off the lines of the rows: no column
-            ax.add_patch(Rectangle((right + 24, top - 18), 198, 16 + 20 * len(letters), fill=False, edgecolor=GREY))
+    if early:  # in a box, off the lines of the rows: no column
+        top = _y(1.5)
+        ax.add_patch(Rectangle((right + 24, top - 18), 198, 16 + 20 * len(letters), fill=False, edgecolor=GREY))
         for place, letter in enumerate(letters):
-            _write(ax, x, top + step * place, letter, fontsize=size, label="")
+            _write(ax, right + 36, top + 20 * place, letter, fontsize=8.5, label="")
     else:
         lines = "\n".join(map(" · ".join, ([*letters[:3], letters[-1]], letters[3:-1])))
         _write(ax, 12, 46, lines, color=INKS[GREY], fontsize=8, label="")
