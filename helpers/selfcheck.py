@@ -217,14 +217,14 @@ def compare(guess: Any, value: Any, unit: str = "", about: str = "", because: st
         unit = f" in {unit}" if unit else ""
         return Comparison(f"Predict first: replace the ... by your guess{unit} and run the cell again.")
     try:
-        known = GUESSES[about] if about else Guess()
+        if about and about not in GUESSES:
+            return Comparison(f"There is no guess named {about!r}. Is the name misspelt?")
+        known = GUESSES.get(about, Guess())
         word = isinstance(guess, str) and _measure(guess, unit) is None and _measure(value, unit) is not None
         if word and not any(isinstance(one, str) and _same(guess, one) for one, _ in known.wrong):  # such as "error"
             of, example = f" of {unit}" if unit else "", "2.5e9" if unit in ("B", "FLOP", "B/s", "FLOP/s") else "90"
             return Comparison(f"{short(guess)} cannot be read as a number{of}: write one, such as {example}.")
         return Comparison(" ".join(filter(None, [*_compared(guess, value, unit, known.wrong), known.because, because])))
-    except KeyError:
-        return Comparison(f"There is no guess named {about!r}. Is the name misspelt?")
     except Exception as error:
         return Comparison(f"You predicted {short(guess)}, which cannot be compared ({described(error)}).")
 

@@ -2,6 +2,8 @@
 
 import ast
 import re
+import subprocess
+import sys
 from functools import cache
 
 from tests.tools.course import ROOT
@@ -55,3 +57,18 @@ def test_oracles_use_nothing_of_the_course():
     for file in FILES:
         if file.startswith("exercises"):
             assert all(name.startswith("exercises") for name in imported(file)), file
+
+
+# In this order, in one process.
+LATE = [
+    ("helpers, helpers.units, helpers.specs", {"torch"}),
+    ("helpers.formats, helpers.selfcheck", {"matplotlib"}),
+    # It warns on stderr where CUDA's compiler is but no GPU, as on a cluster's login node.
+    ("helpers.timing, helpers.machine, torch.utils.flop_counter", {"torch.utils.cpp_extension"}),
+    ("helpers.draw; helpers.draw.layouts().png()", {"matplotlib.pyplot", "ipywidgets"}),
+]
+
+
+def test_nothing_is_loaded_before_it_is_needed():
+    code = "\n".join(f"import sys, {names}\nassert not sys.modules.keys() & {absent}" for names, absent in LATE)
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0

@@ -46,17 +46,15 @@ def block(config: Config, batch: int, tokens: int, *, upto: int = 7, decode: boo
     Over whole texts or, with `decode`, for one new token of each of `batch` texts of `tokens` tokens. Costs are
     `budget.block_costs`; boxes that run as one kernel share their bytes and their least time, an H100's by datasheet.
     """
-    boxes, spec = block_costs(config, batch, tokens, decode=decode, fused=fused), specs.find("NVIDIA H100 SXM5")
-    roof = Roofline(spec.peak("bfloat16"), spec.bandwidth)
+    boxes = block_costs(config, batch, tokens, decode=decode, fused=fused)
     kernels = [list(group) for _, group in groupby(boxes, key=lambda box: box.kernel)]
-    lanes = Roofline(spec.elementwise, spec.bandwidth)
-    sums = [_sums(kernel, lanes if kernel[0].name in _VECTOR else roof) for kernel in kernels]
+    sums = [_sums(kernel) for kernel in kernels]
     whole = groupby(block_costs(config, batch, tokens, fused=fused), key=lambda box: box.kernel)
-    longest = max(_sums(list(kernel), roof)["seconds"] for _, kernel in whole)  # decoding keeps the bars' scale
+    longest = max(_sums(list(kernel))["seconds"] for _, kernel in whole)  # decoding keeps the bars' scale
     right = _RIGHT.get(upto, 698)  # where half of the card would stay empty, the letters have room
     early, title = right < 499, f"A block of {config.name}{', decoding' if decode else ''}"
     over = [own for own in sums if own["bound"] == "compute"]
-    masked = [own for own in over if own["kernel"] == "attention" and not decode and own["ratio"] < 2 * roof.ridge]
+    masked = [own for own in over if own["kernel"] == "attention" and not decode and own["ratio"] < 2 * own["ridge"]]
     if upto == 5:
         title += f": {len(over)} of {len(sums)} kernels above their ridge"
         title += f", {len(over) - len(masked)} if causal" * bool(masked)
@@ -101,7 +99,7 @@ def block(config: Config, batch: int, tokens: int, *, upto: int = 7, decode: boo
     seconds, waits = sum(own["seconds"] for own in sums), [own for own in sums if own["bound"] == "memory"]
     ax.plot([30, right], [_y(row - 0.5)] * 2, color=BLACK, linewidth=0.8, **_PLAIN)
     _write(ax, _MIDDLE, _y(row), "the block", "center", weight="bold")
-    total = _sums(boxes, roof) | {"parameters": _short(sum(box.parameters for box in boxes))}
+    total = _sums(boxes) | {"parameters": _short(sum(box.parameters for box in boxes))}
     total |= {"FLOPs": _short(sum(box.flops for box in boxes)), "time": units.duration(seconds)}
     words.append(_cells(ax, "the block", total, row, upto, weight="bold"))
     _stack(ax, boxes, looks)
@@ -114,9 +112,9 @@ def block(config: Config, batch: int, tokens: int, *, upto: int = 7, decode: boo
 @drawn("One box")
 def one_box(config: Config, batch: int, tokens: int, name: str) -> Made:
     """The block of a model as boxes, and written out beside them what each lesson says about the first of that name."""
-    boxes, spec = block_costs(config, batch, tokens), specs.find("NVIDIA H100 SXM5")
+    boxes = block_costs(config, batch, tokens)
     row = [box.name for box in boxes].index(name)
-    box, own = boxes[row], _sums([boxes[row]], Roofline(spec.peak("bfloat16"), spec.bandwidth))
+    box, own = boxes[row], _sums([boxes[row]])
     title = f"One box of a block of {config.name}: what the notebooks find out"
     fig, ax = _sheet(_y(len(boxes) + 0.2), title, _y(-1.9))
     _stack(ax, boxes, {row: _BOUNDS["compute"]})
@@ -139,8 +137,11 @@ def one_box(config: Config, batch: int, tokens: int, name: str) -> Made:
     return fig, ""
 
 
-def _sums(boxes: list[Box], roof: Roofline) -> dict[str, Any]:
-    """What boxes that run together move and keep, their least time, and what bounds it."""
+def _sums(boxes: list[Box]) -> dict[str, Any]:
+    """What boxes that run together move and keep, their least time, and what bounds it on the unit of the first."""
+    spec = specs.find("NVIDIA H100 SXM5")
+    peak = spec.elementwise if boxes[0].name in _VECTOR else spec.peak("bfloat16")
+    roof = Roofline(peak, spec.bandwidth)
     flops, nbytes, kept = (sum(getattr(box, name) for box in boxes) for name in ("flops", "bytes", "kept"))
     ratio, seconds = flops / nbytes, roof.seconds(flops, nbytes)
     cells = {"bytes": units.si(nbytes, "B"), "FLOP/B": f"{ratio:.0f}" if ratio >= 100 else f"{ratio:.3g}"}

@@ -110,8 +110,8 @@ def _short(value: float) -> str:
 def spacing(names: Sequence[str], low: float, high: float, title: str, marks: Sequence[float] = ()) -> Drawing:
     """The gap to the next number against the number, a stair per format; at each of `marks` the gap is written."""
     powers = range(math.floor(math.log2(low)), math.ceil(math.log2(high)))
-    numbers = [start * 2.0**power for power in powers for start in (1, 2 - 1e-9)]
-    stairs = {name: (numbers, [_gap(x, name) for x in numbers]) for name in names}
+    numbers = [end * 2.0**power for power in powers for end in (1, 2 - 1e-9)]  # the two ends of each step
+    stairs = {name: (numbers, [_gap(2.0**power, name) for power in powers for _ in range(2)]) for name in names}
     points = {f"{_short(_gap(x, name))} at {_short(x)}": (x, _gap(x, name)) for x in marks for name in names}
     drawing = lines(stairs, title, "number", "gap to the next number", "xy", points)
     for stair in drawing.figure.axes[0].lines[: len(stairs)]:
@@ -120,6 +120,5 @@ def spacing(names: Sequence[str], low: float, high: float, title: str, marks: Se
 
 
 def _gap(value: float, name: str) -> float:
-    fmt = formats.find(name)
-    power = max(math.frexp(value)[1] - 1, 1 - fmt.bias)  # below the smallest normal number it stays
-    return 2.0 ** (power - fmt.fraction_bits)
+    near = formats.neighbours(value, name)
+    return near.above - near.nearest

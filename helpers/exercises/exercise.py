@@ -61,10 +61,10 @@ class Exercise:
 EXERCISES: dict[str, Exercise] = {}
 
 
-def _add(exercise: Exercise) -> None:
-    if exercise.name in EXERCISES:
-        raise ValueError(f"there are two exercises named {exercise.name!r}")
-    EXERCISES[exercise.name] = exercise
+def _add(entries: dict[str, Any], kind: str, name: str, entry: Any) -> None:
+    if name in entries:
+        raise ValueError(f"there are two {kind} named {name!r}")
+    entries[name] = entry
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,16 +84,14 @@ def guess(name: str, because: str = "", *wrong: tuple[Any, str]) -> None:
     wrong: pairs of a prediction, in the unit asked for, or a function of the right value that gives one, and the
     sentence that names the mistake.
     """
-    if name in GUESSES:
-        raise ValueError(f"there are two guesses named {name!r}")
-    GUESSES[name] = Guess(because, wrong)
+    _add(GUESSES, "guesses", name, Guess(because, wrong))
 
 
 def function(
     name: str, oracle: Callable[..., Any], wrong: Sequence[tuple[Callable[..., Any], str]] = (), **options: Any
 ) -> None:
     """Put on the list an exercise whose answer is a function. Options are the fields of `Exercise`."""
-    _add(Exercise(name, oracle, wrong, **options))
+    _add(EXERCISES, "exercises", name, Exercise(name, oracle, wrong, **options))
 
 
 def part(right: Any, wrong: Sequence[tuple[Any, str]] = (), name: str = "", **options: Any) -> Exercise:
@@ -105,12 +103,13 @@ def part(right: Any, wrong: Sequence[tuple[Any, str]] = (), name: str = "", **op
 
 def value(name: str, right: Any, wrong: Sequence[tuple[Any, str]] = (), **options: Any) -> None:
     """Put on the list an exercise whose answer is the value `right`, with the wrong ones that are likely."""
-    _add(part(right, wrong, name, **options))
+    _add(EXERCISES, "exercises", name, part(right, wrong, name, **options))
 
 
 def parts(name: str, *, same: Mapping[str, str] | None = None, **each: Exercise) -> None:
     """Put on the list an exercise of several parts, in the order in which `check` takes their answers."""
-    _add(Exercise(name, lambda *case: tuple(one.oracle(*case) for one in each.values()), parts=each, same=same or {}))
+    made = Exercise(name, lambda *case: tuple(one.oracle(*case) for one in each.values()), parts=each, same=same or {})
+    _add(EXERCISES, "exercises", name, made)
 
 
 def _constant(answer: Any) -> Callable[[], Any]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import nbformat
@@ -57,7 +58,7 @@ def tags(cell: NotebookNode) -> list[str]:
 def kernel(notebook: NotebookNode, folder: Path, first: str = "") -> Iterator[Callable[[int], None]]:
     """A fresh kernel in that folder; call it with a cell's index to run it. An error in an untagged cell raises.
 
-    What is to run `first`, as `HURRY`, leaves no trace.
+    What is to run `first`, such as `HURRY`, leaves no trace.
     """
     client = NotebookClient(
         notebook,
@@ -163,6 +164,7 @@ def exercises(notebook: NotebookNode) -> list[Task]:
     return found
 
 
+@cache
 def keys(path: Path, guesses: bool = False) -> dict[str, list[ast.stmt]]:
     """For each exercise, or guess, of a notebook the code that judges it: its entry, and the functions that it uses."""
     file = ROOT / "helpers" / "exercises" / f"nb{path.stem}.py"
