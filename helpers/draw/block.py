@@ -10,6 +10,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch, Polygon, Rectangle
+from matplotlib.transforms import Affine2D
 
 from helpers import specs, units
 from helpers.budget import Box, block_costs
@@ -21,18 +22,20 @@ from helpers.draw.drawing import (  # isort: skip
 )  # fmt: skip
 
 _TOP, _ROW, _MIDDLE = 128, 31, 86  # in pixels as shown: the first row, the height of a row, the centre of the boxes
-_COLUMNS = {  # the lesson that fills it, its left or right edge, its head
-    "layout": (2, 146, "left", "layout"),
-    "shape": (3, 194, "left", "shape"),
-    "parameters": (4, 318, "right", "parameters"),
-    "FLOPs": (4, 374, "right", "FLOPs"),
-    "bytes": (5, 440, "right", "bytes"),
-    "FLOP/B": (5, 494, "right", "FLOP/B"),
-    "time": (6, 508, "left", "least time"),
-    "kept": (7, 698, "right", "kept for\nbackward"),
+_COLUMNS = {  # the first and the last lesson that fills it, its left or right edge, its head
+    "layout": (2, 7, 146, "left", "layout"),
+    "shape": (3, 7, 194, "left", "shape"),
+    "parameters": (4, 7, 318, "right", "parameters"),
+    "FLOPs": (4, 7, 374, "right", "FLOPs"),
+    "bytes": (5, 7, 440, "right", "bytes"),
+    "FLOP/B": (5, 7, 494, "right", "FLOP/B"),
+    "ridge": (5, 5, 516, "left", "the ridge of its\nunit on an H100"),
+    "time": (6, 7, 508, "left", "least time"),
+    "kept": (7, 7, 698, "right", "kept for\nbackward"),
 }
 _CHIPS = {2: 164, 3: 212, 4: 306, 5: 448, 6: 566, 7: 668}  # where the number of a lesson stands
-_RIGHT = {2: 186, 3: 240, 4: 378, 5: 499}  # the edge of a card that ends there
+_RIGHT = (148, 148, 186, 240, 378, 620, 630, 698)  # the edge of the card of a lesson
+Edge = tuple[int, float, float]  # of a box of loops: its cells, and its way to the right and down
 _PLAIN = {"label": "_", "marker": ""}
 _TIP = {"arrowstyle": "-|>,head_length=0.25,head_width=0.14", "linewidth": 1.0}
 _VECTOR = {"norm", "rotate", "softmax", "add", "GELU", "gated SiLU"}  # boxes whose work the vector units do
@@ -51,13 +54,8 @@ def block(config: Config, batch: int, tokens: int, *, upto: int = 7, decode: boo
     sums = [_sums(kernel) for kernel in kernels]
     whole = groupby(block_costs(config, batch, tokens, fused=fused), key=lambda box: box.kernel)
     longest = max(_sums(list(kernel))["seconds"] for _, kernel in whole)  # decoding keeps the bars' scale
-    right = _RIGHT.get(upto, 698)  # where half of the card would stay empty, the letters have room
-    early, title = right < 499, f"A block of {config.name}{', decoding' if decode else ''}"
-    over = [own for own in sums if own["bound"] == "compute"]
-    masked = [own for own in over if own["kernel"] == "attention" and not decode and own["ratio"] < 2 * own["ridge"]]
-    if upto == 5:
-        title += f": {len(over)} of {len(sums)} kernels above their ridge"
-        title += f", {len(over) - len(masked)} if causal" * bool(masked)
+    right, early = _RIGHT[upto], upto < 5  # where half of the card would stay empty, the letters have room
+    title = f"A block of {config.name}{', decoding' if decode else ''}"
     fig, ax = _sheet(_TOP + _ROW * (len(boxes) + 1) + 8, title, *((36, right + 224) if early else ()))
     letters = _letters(config, batch, tokens, decode, upto)[: -1 if early else None]  # the format comes with the bytes
     if early:  # in a box, off the lines of the rows: no column
@@ -69,8 +67,6 @@ def block(config: Config, batch: int, tokens: int, *, upto: int = 7, decode: boo
         lines = "\n".join(map(" · ".join, ([*letters[:3], letters[-1]], letters[3:-1])))
         _write(ax, 12, 46, lines, color=INKS[GREY], fontsize=8, label="")
     _heads(ax, upto, len(boxes), right)
-    if upto == 5:
-        _write(ax, 516, _TOP - 8, "the ridge of its\nunit on an H100", va="bottom", fontsize=8, weight="bold")
     words, row, looks = [], 0, {}
     for kernel, own in zip(kernels, sums, strict=True):
         ink, tint = _BOUNDS[own["bound"] if upto >= 5 else ""]
@@ -79,34 +75,27 @@ def block(config: Config, batch: int, tokens: int, *, upto: int = 7, decode: boo
             looks[row] = ink, tint
             cells = {"layout": box.layout, "shape": box.shape.replace(", ", "\n")}
             cells |= {"parameters": _short(box.parameters), "FLOPs": _short(box.flops)}
-            cells |= {name: own[name] for name in ("bytes", "FLOP/B", "time", "kept") if row == middle}
+            cells |= {name: own[name] for name in ("bytes", "FLOP/B", "ridge", "time", "kept") if row == middle}
             words.append(_cells(ax, box.name, cells, row, upto))
         if len(kernel) > 1 and upto >= 5:
             ends = [_y(row - len(kernel) + 1) - 10, _y(row) + 10]
             ax.plot([383, 379, 379, 383], [ends[0], *ends, ends[1]], color=INKS[GREY], linewidth=0.9, **_PLAIN)
             _write(ax, 386, ends[0] + 8, "one kernel", color=INKS[GREY], fontsize=8)
-        if upto == 5:
-            look = {"color": INKS[ink], "weight": "bold" if ink == VERMILLION else "normal"}
-            side = f"{'▲ above' if ink == VERMILLION else '▼ below'} {own['ridge']:.0f}"
-            _write(ax, 516, _y(middle), side, label="", **look)
-            if own in masked:  # the mask halves the FLOPs
-                said = f"▼ if causal: {own['ratio'] / 2:.0f}"
-                _write(ax, 516, _y(middle) + 15, said, color=INKS[BLUE], label="")
-        elif upto >= 6:
+        if upto >= 6:
             ax.add_patch(Rectangle((508, _y(middle) + 8), 106 * own["seconds"] / longest, 3, color=ink, linewidth=0))
             _write(ax, 624, _y(middle), own["bound"], "right", fontsize=8, color=INKS[ink])
         row += 1
     seconds, waits = sum(own["seconds"] for own in sums), [own for own in sums if own["bound"] == "memory"]
     ax.plot([30, right], [_y(row - 0.5)] * 2, color=BLACK, linewidth=0.8, **_PLAIN)
     _write(ax, _MIDDLE, _y(row), "the block", "center", weight="bold")
-    total = _sums(boxes) | {"parameters": _short(sum(box.parameters for box in boxes))}
+    total = _sums(boxes) | {"ridge": "", "parameters": _short(sum(box.parameters for box in boxes))}
     total |= {"FLOPs": _short(sum(box.flops for box in boxes)), "time": units.duration(seconds)}
     words.append(_cells(ax, "the block", total, row, upto, weight="bold"))
     _stack(ax, boxes, looks)
     _write(ax, _MIDDLE, _TOP - 14, "b t d", "center", fontsize=8, color=INKS[GREY])
     fig.set_label("\n".join(words))
-    share = sum(own["seconds"] for own in waits) / seconds
-    return fig, f"{len(waits)} of {len(sums)} kernels wait for memory, for {share:.0%} of the least time." * (upto > 5)
+    share = f", for {sum(own['seconds'] for own in waits) / seconds:.0%} of the least time" * (upto >= 6)
+    return fig, f"{len(waits)} of {len(sums)} kernels wait for memory{share}." * (upto >= 5)
 
 
 @drawn("One box")
@@ -146,7 +135,7 @@ def _sums(boxes: list[Box]) -> dict[str, Any]:
     ratio, seconds = flops / nbytes, roof.seconds(flops, nbytes)
     cells = {"bytes": units.si(nbytes, "B"), "FLOP/B": f"{ratio:.0f}" if ratio >= 100 else f"{ratio:.3g}"}
     cells |= {"time": units.duration(seconds), "kept": units.si(kept, "B") if kept else ""}
-    cells |= {"ratio": ratio, "ridge": roof.ridge, "kernel": boxes[0].kernel}
+    cells["ridge"] = f"{'▲ above' if ratio > roof.ridge else '▼ below'} {roof.ridge:.0f}"
     return cells | {"seconds": seconds, "bound": roof.bound(flops, nbytes)}
 
 
@@ -190,23 +179,24 @@ def _y(row: float) -> float:
 
 
 def _heads(ax: Axes, upto: int, rows: int, right: float) -> None:
-    """The heads of the columns, each under the number of its lesson; what is still to come is grey."""
+    """The heads of the columns, each under the number of its lesson."""
     for row in range(1, rows):
         ax.plot([148, right], [_y(row - 0.5)] * 2, color="#E0E0E0", linewidth=0.8, **_PLAIN)
-    for lesson, x in [(lesson, x) for lesson, x in _CHIPS.items() if x <= right]:
-        _chip(ax, x, _TOP - 50, lesson, *(("white", INKS[GREY]) if lesson <= upto else (INKS[GREY], "white")))
-    for lesson, x, align, head in [column for column in _COLUMNS.values() if column[1] <= right]:
-        look = {"weight": "bold"} if lesson <= upto else {"color": INKS[GREY]}
-        _write(ax, x, _TOP - 8, head, align, va="bottom", fontsize=8, **look)
+    for lesson in range(2, upto + 1):
+        _chip(ax, _CHIPS[lesson], _TOP - 50, lesson, "white", INKS[GREY])
+    for first, last, x, align, head in _COLUMNS.values():
+        if first <= upto <= last:
+            _write(ax, x, _TOP - 8, head, align, va="bottom", fontsize=8, weight="bold")
 
 
 def _cells(ax: Axes, name: str, cells: Mapping[str, str], row: float, upto: int, **style: Any) -> str:
     """Write what the lessons so far say in a row; gives it in words."""
-    shown = {column: cells[column] for column in _COLUMNS if cells.get(column) and _COLUMNS[column][0] <= upto}
-    for column, text in shown.items():
-        _, x, align, _ = _COLUMNS[column]
-        _write(ax, x, _y(row), text, align, **({"fontsize": 7.5} if "\n" in text else {}) | style)
-    return " | ".join([name, *(f"{text} {column}".replace("\n", ", ") for column, text in shown.items())])
+    words = [name]
+    for column, (first, last, x, align, _) in _COLUMNS.items():
+        if (text := cells.get(column)) and first <= upto <= last:
+            _write(ax, x, _y(row), text, align, **({"fontsize": 7.5} if "\n" in text else {}) | style)
+            words.append(f"{text} {column}".replace("\n", ", "))
+    return " | ".join(words)
 
 
 def _stack(ax: Axes, boxes: Sequence[Box], looks: Mapping[int, tuple[str, str]]) -> None:
@@ -242,19 +232,14 @@ def einsum_box(pattern: str, sizes: Mapping[str, int]) -> Made:
     most, scaled = max(sizes.values()), ((i, 80), (k, 150), (j, 60))
     tall, wide, deep = (90 + more * math.sqrt(sizes[name] / most) for name, more in scaled)
     x, y, over, up = 110.0, 284.0, 0.75 * deep, -0.5 * deep
-    _side(ax, "result", out, TINTS[0], (sizes[k], sizes[i]), (x, y), ((wide, 0), (0, -tall)))
-    _side(ax, "second input", right, TINTS[1], (sizes[k], sizes[j]), (x, y - tall), ((wide, 0), (over, up)), 0.62)
-    _side(ax, "first input", left, TINTS[2], (sizes[j], sizes[i]), (x + wide, y), ((over, up), (0, -tall)))
+    to_k, to_j, to_i = (sizes[k], wide, 0), (sizes[j], over, up), (sizes[i], 0, -tall)  # edges: their cells and way
+    row = sizes[i] - 1  # of one number of the result, framed and followed into both inputs
+    _side(ax, ["result", *out], TINTS[0], (x, y), to_k, to_i, (1, row, 1, 1))
+    _side(ax, ["second input", *right], TINTS[1], (x, y - tall), to_k, to_j, (1, 0, 1, sizes[j]), 0.62)
+    _side(ax, ["first input", *left], TINTS[2], (x + wide, y), to_j, to_i, (0, row, sizes[j], 1))
     _write(ax, x - 10, y - tall / 2, f"{i} = {sizes[i]}", "right", weight="bold")
     _write(ax, x + wide / 2, y + 14, f"{k} = {sizes[k]}", "center", weight="bold")
     _write(ax, x + wide + over / 2 + 8, y + up / 2 + 10, f"{j} = {sizes[j]}, summed", weight="bold")
-    row, column = sizes[i] - 1, 1  # of one number of the result, followed into both inputs
-    for low, edges, place, cells in (
-        ((x, y), ((wide, 0), (0, -tall)), (column, row), (sizes[k], sizes[i])),
-        ((x, y - tall), ((wide, 0), (over, up)), (column, None), (sizes[k], 1)),
-        ((x + wide, y), ((over, up), (0, -tall)), (None, row), (1, sizes[i])),
-    ):
-        _frame(ax, low, edges, [(at or 0) / count for at, count in zip(place, cells, strict=True)], cells)
     cells = math.prod(sizes[name] for name in (i, j, k))
     law = f"{sizes[i]} × {sizes[j]} × {sizes[k]} = {cells} cells,\n2 × {cells} = {units.si(2 * cells, 'FLOP')}\n\n"
     law += f"Framed: one number of the\nresult adds up {sizes[j]} products."
@@ -262,13 +247,25 @@ def einsum_box(pattern: str, sizes: Mapping[str, int]) -> Made:
     return fig, f"2 × {i} × {j} × {k} = {units.si(2 * cells, 'FLOP')}."
 
 
-def _frame(ax: Axes, corner: Place, edges: Any, start: Sequence[float], cells: tuple[int, int]) -> None:
-    """A heavy frame around one cell of a side, or around a whole line of cells where that direction counts as one."""
-    (ax0, ay0), (ax1, ay1) = edges
-    (a, b), (wide, tall) = start, (1 / cells[0], 1 / cells[1])
-    turns = ((a, b), (a + wide, b), (a + wide, b + tall), (a, b + tall))
-    points = [(corner[0] + u * ax0 + v * ax1, corner[1] + u * ay0 + v * ay1) for u, v in turns]
-    ax.add_patch(Polygon(points, fill=False, edgecolor=BLACK, linewidth=2.2, joinstyle="round", zorder=3))
+def _side(
+    ax: Axes, words: list[str], tint: str, corner: Place, first: Edge, second: Edge, frame: Any, at: float = 0.5
+) -> None:
+    """A side of the box from its corner along two edges, with lines between its cells where they are few, and a frame.
+
+    The frame is around some of its cells: left, bottom, width and height, in cells.
+    """
+    (m, right, down), (n, over, up) = first, second
+    cells = Affine2D.from_values(right / m, down / m, over / n, up / n, *corner)
+    look = {"transform": cells + ax.transData}
+    ax.add_patch(Rectangle((0, 0), m, n, facecolor=tint, edgecolor=BLACK, **look))
+    ax.vlines(range(1, m if m <= 16 else 0), 0, n, INKS[GREY], linewidth=0.5, **look)
+    ax.hlines(range(1, n if n <= 16 else 0), 0, m, INKS[GREY], linewidth=0.5, **look)
+    left, bottom, width, height = frame
+    outline = {"edgecolor": BLACK, "linewidth": 2.2, "joinstyle": "round"}
+    ax.add_patch(Rectangle((left, bottom), width, height, fill=False, zorder=3, **outline, **look))
+    plate = {"boxstyle": "round,pad=0.2", "facecolor": "white", "linewidth": 0}
+    name, *letters = words
+    _write(ax, *cells.transform((at * m, n / 2)), f"{name}\n{' '.join(letters)}", "center", bbox=plate)
 
 
 @drawn("Patterns")
@@ -314,19 +311,3 @@ def _spread(side: str) -> tuple[list[tuple[str, float]], float]:
             cells.append((mark, x))
             x += 1 if inside else 1.14
     return cells, x
-
-
-def _side(ax: Axes, text: str, names: Any, tint: str, cells: Place, corner: Place, edges: Any, at: float = 0.5) -> None:
-    """A side of the box from its corner along two edges, with the lines between its cells where they are few."""
-    (ax0, ay0), (ax1, ay1) = edges
-
-    def point(a: float, b: float) -> Place:
-        return corner[0] + a * ax0 + b * ax1, corner[1] + a * ay0 + b * ay1
-
-    ax.add_patch(Polygon([point(0, 0), point(1, 0), point(1, 1), point(0, 1)], facecolor=tint, edgecolor=BLACK))
-    lines = [(point(n / cells[0], 0), point(n / cells[0], 1)) for n in range(1, cells[0]) if cells[0] <= 16]
-    lines += [(point(0, n / cells[1]), point(1, n / cells[1])) for n in range(1, cells[1]) if cells[1] <= 16]
-    for start, end in lines:
-        ax.plot(*zip(start, end, strict=True), color=INKS[GREY], linewidth=0.5, **_PLAIN)
-    plate = {"boxstyle": "round,pad=0.2", "facecolor": "white", "linewidth": 0}
-    _write(ax, *point(at, 0.5), f"{text}\n{' '.join(names)}", "center", bbox=plate)
