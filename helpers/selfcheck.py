@@ -286,7 +286,8 @@ def _apart(asked: float, right: float, unit: str) -> str:
     if not unit and _counted(asked, right):
         return f"{abs(asked - right):.0f} too {side}"
     if unit == "%" and not _good(asked, right):
-        return f"{abs(asked - right):.2g} points too {side}"
+        points = abs(asked - right)
+        return f"{points:{'.0f' if points >= 10 else '.2g'}} points too {side}"
     factor = max(asked / right, right / asked)
     if factor >= 2:
         return f"too {side} by a factor of {factor:{',.0f' if 1000 <= factor < 1e6 else '.3g'}}"
@@ -310,7 +311,7 @@ def _quantity(number: float, unit: str) -> str:
     factor, base = scale(unit)
     if unit.endswith("iB"):
         return units.iec(number * factor)
-    if unit.endswith(f" {base}"):  # "billion parameters"
+    if unit.endswith(f" {base}") or (base == "s" and not number):  # "billion parameters", "0 days"
         return f"{number:.4g} {unit}"
     if unit:
         return (units.duration if base == "s" else partial(units.si, unit=base))(number * factor)

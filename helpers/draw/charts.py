@@ -69,7 +69,7 @@ def bars(sizes: Mapping[str, float | Sizes], title: str, xlabel: str, limit: tup
         raise ValueError(f"bars have 1 to {len(TINTS)} parts, of 0 or more each, got {dict(sizes)}")
     totals = {row: sum(stack.values()) for row, stack in stacks.items()}
     far, ends = max(*totals.values(), limit[1] if limit else 0), np.zeros(len(stacks))
-    several = len(parts) > 1
+    several = max(map(len, stacks.values())) > 1
     wide = {size: size > far * (0.016 + 0.013 * len(f"{size:.3g}")) for row in stacks.values() for size in row.values()}
     small = [[part for part in parts if several and not wide.get(row.get(part), True)] for row in stacks.values()]
     tall = 0.58 if any(small) else 0.4

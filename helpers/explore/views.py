@@ -179,18 +179,13 @@ class Plan(View, module="budget.js"):
         time, what = max(zip(step.times(self.roof), ("arithmetic", "memory traffic"), strict=True))
         fits = "fits" if step.peak <= capacity else "does not fit"
         title = f"{self.model} on {self.devices} × {self.machine.removeprefix('NVIDIA ')} "
-        title += f"{fits}: {units.si(step.peak, 'B')} at once"
+        title += f"{fits}: {units.si(step.peak, 'B')} per device;\none step: at least {units.duration(time)} of {what}"
         parts, each = (", not all parts at once", " per device") if self.task == "training" else ("", "")
-        told = f"GB per device{parts}\n{self.task}, "
-        told += f"{self.precision}, {self.batch} text{several} of {self.tokens} tokens{each}"
-        told += f"{', recomputing' if self.recompute else ''}\none step: at least {units.duration(time)} of {what}"
+        told = f"GB{parts}\n{self.task}, {self.precision}, {self.batch} text{several} of {self.tokens} tokens{each}"
+        told += ", recomputing" * self.recompute
         memory = dict(step.memory)
         if logits := memory.pop("logits", 0):  # at the loss their logarithms and the gradients of these, too
             memory["3 × logits"] = 3 * logits
-        memory["fullest moment"] = step.peak
-        memory = {term: float(f"{nbytes / 1e9:.3g}") for term, nbytes in memory.items()}
-        made = draw.bars(memory, title, told, (f"{units.si(capacity, 'B')}: one device", capacity / 1e9))
-        axes = made.figure.axes[0]
-        axes.axhline(len(memory) - 1.5, color=draw.GREY, linewidth=0.8, label="_apart")
-        axes.patches[-1].set(facecolor=draw.TINTS[1], edgecolor=draw.VERMILLION)
-        return made
+        rows = {term: {"part": float(f"{nbytes / 1e9:.3g}")} for term, nbytes in memory.items()}
+        rows["fullest moment"] = {"all": float(f"{step.peak / 1e9:.3g}")}
+        return draw.bars(rows, title, told, (f"{units.si(capacity, 'B')}: one device", capacity / 1e9))
