@@ -135,18 +135,16 @@ _ROLES = {  # how the dots of a row look: colour, marker, face
     "memory": (BLUE, "o", BLUE),
     "bound": (BLACK, "o", "white"),
     "measured": (BLACK, "o", BLACK),
-    "no outlier": (BLUE, "o", "none"),
-    "with outlier": (VERMILLION, "s", VERMILLION),
 }
 
 
 @drawn("Dots")
 def dots(values: Mapping[str, float | Place], title: str, xlabel: str, roles: Sequence[str] = (),
-         limits: Sizes | None = None, unit: str = "s", hollow: Sequence[str] = ()) -> Made:  # fmt: skip
+         limits: Sizes | None = None, hollow: Sequence[str] = ()) -> Made:  # fmt: skip
     """A dot per row on a logarithmic axis, open in `hollow` rows, its value at the right; `limits` are named lines.
 
-    With `roles`, as ("bound", "measured") or ("no outlier", "with outlier"), a row has two values of that unit, joined
-    by a line, and at the right stands the second over the first. Raises ValueError for values up to 0.
+    With `roles`, as ("bound", "measured"), a row has two times, joined by a line, and at the right stands the second
+    over the first. Raises ValueError for values up to 0.
     """
     table = {row: value if roles else (value,) for row, value in values.items()}
     spots = [*itertools.chain(*table.values()), *(limits or {}).values()]
@@ -160,25 +158,23 @@ def dots(values: Mapping[str, float | Place], title: str, xlabel: str, roles: Se
     for role, column in zip(roles or ["_value"], zip(*table.values(), strict=True), strict=True):
         colour, marker, face = _ROLES[role]
         look = {"markerfacecolor": face, "markersize": 7.5, "markeredgewidth": 1.6, "label": role}
-        look["zorder"] = 5 if face == "none" else 4  # a ring is seen also on another dot
-        ax.plot(column, range(len(table)), marker, color=colour, **look)
+        ax.plot(column, range(len(table)), marker, color=colour, zorder=4, **look)
     for row in hollow:
         ax.plot(table[row][0], [*table].index(row), "o", color="white", markersize=5.5, zorder=5, label="_hollow")
     for place, pair in enumerate(table.values()) if roles else ():
         ax.plot(pair, [place, place], color=GREY, linewidth=1.2, marker="", label="_gap", zorder=2)
         for (time, role), shift in zip(sorted(zip(pair, roles, strict=True)), (-8, 8), strict=True):
             look = {"ha": "right" if shift < 0 else "left", "color": INKS[_ROLES[role][0]], "bbox": PLATE}
-            words = f"{number(time)} %" if unit == "%" else units.si(time, unit)
-            note(ax, words, (time, place), (shift, 0), fontsize=8.5, **look)
+            note(ax, units.si(time, "s"), (time, place), (shift, 0), fontsize=8.5, **look)
     right = {row: pair[-1] / pair[0] if roles else pair[0] for row, pair in table.items()}
     for place, value in enumerate(right.values()):
         loud = "bold" if "measured" not in roles or value >= 2 else "normal"  # up to 2 the bound explains the time
         look = {"xycoords": ("axes fraction", "data"), "weight": loud, "fontsize": 8.5, "label": "_right"}
-        note(ax, number(value) + " ×" * (unit == "%"), (1, place), (8, 0), **look)
+        note(ax, number(value), (1, place), (8, 0), **look)
     if roles:
         heading, look = f"{roles[1]} /\n{roles[0]}", {"va": "bottom", "fontsize": 8, "label": "_heading"}
         note(ax, heading, (1, 1), (8, 2), xycoords="axes fraction", **look)
-        ax.xaxis.set_major_formatter(StrMethodFormatter("{x:g} %") if unit == "%" else EngFormatter(unit))
+        ax.xaxis.set_major_formatter(EngFormatter("s"))
         ax.xaxis.set_minor_locator(NullLocator())
         legend(ax)
     _rows(ax, table, limits or {})

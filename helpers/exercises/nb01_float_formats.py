@@ -12,8 +12,8 @@ from helpers.exercises.exercise import function, guess, part, parts, value
 
 # fmt: off
 
-guess("float16_run", "That is the loss of the first step: nothing has moved.",
-    (5.5e-13, "That is where float32 ends."), (0.0, "A loss of 0 would be a perfect fit."),
+guess("float16_run", "In float16 it is still the loss of the first step: nothing has moved.",
+    (5.5e-13, "You named the loss of float32."), (0.0, "A loss of 0 would be a perfect fit."),
     (math.nan, "It stays finite, and no error is raised."), (math.inf, "It stays finite, and no error is raised."))
 guess("decoded", "−(1 + 1/2) · 2⁻¹, as 126 − 127 = −1.",
     (0.75, "The first bit is the sign."), (-0.25, "You left out the hidden 1."), (-0.5, "The fraction counts, too."),
@@ -28,10 +28,14 @@ guess("tie_at_257", "Of two numbers equally near, the one with the even code is 
     (257, "bfloat16 has no 257, and asked is the growth."), (258, "That would be a growth by 2, as at school."))
 guess("sum_of_ones", "At 256 the gap becomes 2: adding 1 is a tie, and goes back to the even code of 256.",
     (1000, "Each sum is rounded."), (512, "Half a gap is too little already."),
+    *[(count, "Each sum is rounded to a bfloat16 number, and above 256 only every second whole number is one.")
+      for count in (257, 258)],
+    (255, "256 is a power of two: bfloat16 has it, and 255 + 1 is exact."),
     (128, "With the hidden 1 there are 8 significant bits: up to 256 no whole number is missing."))
-guess("int8_or_float8", "int8's step is 1/127 of the largest weight everywhere; E4M3's is a fourteenth of it near the "
-    "largest, and finer than int8's only below a fourteenth.",
-    ("float8", "Most of the error comes from the larger weights, and there float8 is the coarser one."))
+guess("outlier_in_int8", "All weights of a row share its scale, and so its step, 1/127 of the largest of them.",
+    (0.79, "The step of their row has grown."), (100, "Then all of them would be 0."),
+    *[(percent, "The outlier grew fiftyfold, but hardly ever was it the largest of its row before.")
+      for percent in (39.4, 50)])
 guess("bytes_all_bfloat16", "The moments have the dtype of the weight.",
     (12, "You took the moments for float32."), (16, "That is all float32."), (6, "There are two moments."),
     (4, "That is without the moments."), (2, "That is the weight alone."),
@@ -160,7 +164,7 @@ function("stable_sum",
     (lambda v: v.double().sum(), "The sum is right, but its dtype is float64: return it in the dtype of the values."),
     (lambda v: v.mean() * len(v), "mean() adds in float32, and you round its result once more: add in float64."),
     (lambda v: v.sum() if v.dtype != torch.float32 else v.double().sum().float(),
-     "sum() adds 16-bit values in float32, and beside 2^27 that loses a 1: take float64 for them, too."),
+     "16-bit values are still added in fewer than 64 bits, which loses a 1 beside 2^27: take float64 for them, too."),
     (lambda v: v.double().abs().sum().to(v.dtype), "Negative values count as they are."),
     (lambda v: v.sum(), _WIDER),
     (lambda v: v.float().sum().to(v.dtype), _WIDER),

@@ -171,7 +171,8 @@ def _rough(found: Real, right: Real) -> str:
 
 
 def _tensor_difference(found: Any, right: torch.Tensor, tolerance: float | None) -> str | None:
-    if isinstance(found, list | tuple) or type(found).__module__ == "numpy":  # a spelling that knows fewer dtypes
+    spelled = isinstance(found, list | tuple) or type(found).__module__ == "numpy"  # which knows fewer dtypes
+    if spelled and tolerance != 0:
         with suppress(TypeError, ValueError):
             found = torch.tensor(plain(found))
             found = found.to(right.dtype) if found.is_floating_point() == right.is_floating_point() else found
