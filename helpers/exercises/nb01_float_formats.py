@@ -34,7 +34,7 @@ guess("sum_of_ones", "At 256 the gap becomes 2: adding 1 is a tie, and goes back
     (128, "With the hidden 1 there are 8 significant bits: up to 256 no whole number is missing."))
 guess("outlier_in_int8", "All weights of a row share its scale, and so its step, 1/127 of the largest of them.",
     (0.79, "The step of their row has grown."), (100, "Then all of them would be 0."),
-    *[(percent, "The outlier grew fiftyfold, but hardly ever was it the largest of its row before.")
+    *[(percent, "The outlier grew fiftyfold, but it was hardly ever the largest of its row before.")
       for percent in (39.4, 50)])
 guess("bytes_all_bfloat16", "The moments have the dtype of the weight.",
     (12, "You took the moments for float32."), (16, "That is all float32."), (6, "There are two moments."),
