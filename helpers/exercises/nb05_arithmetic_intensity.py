@@ -15,7 +15,7 @@ guess("race", "", (2048, "That is the ratio of the FLOPs."),
 guess("relu_bytes", "2 bytes in and 2 bytes out for each number.",
     (lambda right: right / 2, "You forgot the write."),
     (lambda right: right * 2, "A number has 2 bytes here, not 4."),
-    (lambda right: right / 4, "So many numbers there are: each has 2 bytes, and is read and written."))
+    (lambda right: right / 4, "That is how many numbers there are: each has 2 bytes, and is read and written."))
 guess("square_matmul", "It is n/3: 2n³ FLOPs, and three matrices of 2n² bytes each.",
     (1024, "Three matrices move, not one."), (512, "The result is written, too."),
     (1024 / 6, "Half of it: a multiply-add is two FLOPs, and a number has 2 bytes here."),
@@ -23,7 +23,7 @@ guess("square_matmul", "It is n/3: 2n³ FLOPs, and three matrices of 2n² bytes 
     (2048, "Those are the FLOPs for each number of the result."), (2 * 1024**3, "Those are the FLOPs."))
 guess("relu_seconds", "4.19 MB at 3.35 TB/s. At its peak the arithmetic takes 15.7 ns, 80 times less.",
     (lambda right: right / 2, "You forgot the write."), (lambda right: right * 2, "A number has 2 bytes here, not 4."),
-    (2**20 / 67e12, "That is the arithmetic."), (2**20 / 989.5e12, "That is the arithmetic, and of the matrix units."))
+    (2**20 / 67e12, "That is the arithmetic."), (lambda right: right / 1000, "A microsecond is 1e-6 s."), (2**20 / 989.5e12, "That is the arithmetic, and of the matrix units."))
 guess("gelu_bytes", "Eight operators move 18 tensors; the fused one moves 2.",
     (8, "Two of the eight read two tensors."), (18, "The fused one moves 2."),
     (16, "Two of the eight read two tensors, and the fused one moves 2."),
@@ -31,7 +31,7 @@ guess("gelu_bytes", "Eight operators move 18 tensors; the fused one moves 2.",
 guess("critical_rows", "A little more than the ridge, since the activations have bytes, too.",
     *((rows, "That is for the weights alone.") for rows in (295, 296)),
     *((rows, "A multiply-add is two FLOPs, and a weight has two bytes.") for rows in (147, 148, 150, 590, 591)),
-    (163, "That would be right for weights of one byte."))
+    (163, "That would be right for weights of one byte."), (20, "That is the ridge of the vector units."))
 guess("prefill_intensity", "About T/2, and a little for the softmax.",
     (4096, "Queries and results move, too."), (1024, "Half of it: here each query meets each key, and a multiply-add "
     "is two FLOPs."), (128, "That is C, which all four matrices have: it drops out."), (1, "That is a single query."))
@@ -200,8 +200,9 @@ function("critical_batch",
     (lambda *a: _whole(_critical(*a), lambda b: 2 ** math.ceil(math.log2(b))), "You tried powers of two only."),
     (lambda d, f, ridge, w: _whole(_critical(d, f, ridge, 1)), "You left out weight_bytes."),
     (lambda d, f, ridge, w: _whole(_critical(d, f, ridge, 8 * w)), "weight_bytes is in bytes already."),
-    (lambda d, f, ridge, w: math.ceil(ridge * w * d * f / (2 * d * f - 2 * ridge * (d + f))),
-     "What you divide by may be negative or zero; then no batch is large enough."),
+    *[(lambda d, f, ridge, w, rounded=rounded: rounded(ridge * w * d * f / (2 * d * f - 2 * ridge * (d + f))),
+       "What you divide by may be negative or zero; then no batch is large enough. And round up.")
+      for rounded in (math.ceil, int, float)],
     (lambda d, f, ridge, w: math.ceil(ridge * w * d * f / room) if (room := 2 * d * f - 2 * ridge * (d + f)) >= 0
      else math.inf,
      "What you divide by may be zero, too, and then no batch is large enough either."),
@@ -324,7 +325,7 @@ function("last_logits",
     (lambda hidden, weight: (hidden[-1] * weight).sum(-1),
      "Something as large as the weight goes to memory and back: its transpose is a view, and @ stores no products."),
     (lambda hidden, weight: hidden[-1:] @ weight.T,
-     "There is a dimension of size 1 too many: hidden[-1], unlike hidden[-1:], is a vector, and so is its product."),
+     "There is a dimension of size 1 too many: [-1:] keeps it, [-1] drops it. And select the token before the matmul."),
     (lambda hidden, weight: weight @ hidden[-1][:, None],
      "You added a dimension of size 1: hidden[-1] is a vector already, and @ takes it as it is."),
     (lambda hidden, weight: hidden[:-1] @ weight.T, "Those are all tokens but the last: index with -1."),
