@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
-from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator, NullLocator, StrMethodFormatter
+from matplotlib.ticker import EngFormatter, MaxNLocator, NullLocator, StrMethodFormatter
 
 from helpers import units
 
 from helpers.draw.drawing import (  # isort: skip
     BLACK, BLUE, DASHES, GREY, INKS, LOOKS, PLATE, TINTS, VERMILLION, Made, Place, Series, canvas, drawn, label_points,
-    legend, note, number, past_ends, rows,
+    legend, log_ticks, note, number, past_ends, rows,
 )  # fmt: skip
 
 Sizes = Mapping[str, float]
@@ -48,7 +47,7 @@ def lines(series: Series, title: str, xlabel: str, ylabel: str, log: str = "",
             ax.xaxis.set_minor_locator(NullLocator())
     low, high = ax.get_ylim()
     if "y" in log and 0.01 <= low < high < min(1e5, 1000 * low):  # powers of ten alone would be too few to read from
-        _by_1_2_5(ax.yaxis)
+        log_ticks(ax.yaxis)
     if marks:
         label_points(ax, marks, label="_mark", weight="bold")
     ends = {name: [number(values[0]), number(values[-1])] for name, (_, values) in series.items()}
@@ -85,13 +84,9 @@ def bars(sizes: Mapping[str, float | Sizes], title: str, xlabel: str, limit: tup
         ax.bar_label(stacked, texts, label_type="center", fontsize=8.5)
         ends += sizes_
     for place, (stack, few, total) in enumerate(zip(stacks.values(), small, totals.values(), strict=True)):
-        inside = limit and not several and 0 < limit[1] - total < 0.1 * far < total  # the limit would cross its size
-        look = {"ha": "right"} if inside else {"bbox": PLATE}
-        size = note(ax, f"{total:.4g}", (total, place), (-5 if inside else 5, 0), weight="bold", **look)
-        names = ", ".join(f"{part} {stack[part]:.3g}" for part in few)
-        if len(few) == 1 and total < (0.6 if limit else 0.8) * far:  # room for a short name
-            note(ax, names, (1, 0.5), xycoords=size, fontsize=8, bbox=PLATE)
-        elif few:
+        note(ax, f"{total:.4g}", (total, place), weight="bold", bbox=PLATE)
+        if few:
+            names = ", ".join(f"{part} {stack[part]:.3g}" for part in few)
             start = sum(stack.get(part, 0.0) for part in parts[: parts.index(few[0])])
             look = {"ha": "right" if start > far / 2 else "left", "fontsize": 8, "bbox": PLATE}
             note(ax, names, (start, place + 0.12 / tall), (2, -7), **look)
@@ -111,13 +106,6 @@ def _levels(ax: Axes, levels: Sizes, end: int) -> None:
     for name, height in levels.items():
         ax.axhline(height, color=GREY, linewidth=1.2, marker="", zorder=1.5, label="_level")
         note(ax, name, (end, height), (5 - 10 * end, 7), **look)
-
-
-def _by_1_2_5(axis: Axis) -> None:
-    """Ticks at 1, 2, 5, 10 and so on, for a logarithmic axis with few powers of ten."""
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axis.set_major_formatter(StrMethodFormatter("{x:g}"))
-    axis.set_minor_locator(NullLocator())
 
 
 def _rows(ax: Axes, names: Sequence[str], limits: Sizes) -> None:
@@ -154,7 +142,7 @@ def dots(values: Mapping[str, float | Place], title: str, xlabel: str, roles: Se
     margin = max(max(spots) / min(spots), 10) ** (0.2 if roles else 0.06)
     ax.set(xscale="log", xlim=(min(spots) / margin, max(spots) * margin))
     if max(spots) < 100 * min(spots):  # few powers of ten, if any
-        _by_1_2_5(ax.xaxis)
+        log_ticks(ax.xaxis)
     for role, column in zip(roles or ["_value"], zip(*table.values(), strict=True), strict=True):
         colour, marker, face = _ROLES[role]
         look = {"markerfacecolor": face, "markersize": 7.5, "markeredgewidth": 1.6, "label": role}

@@ -14,12 +14,13 @@ from typing import Any
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.text import Annotation, Text
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import Formatter, FuncFormatter, LogLocator, NullLocator
 from matplotlib.transforms import Bbox
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
@@ -148,6 +149,13 @@ def rows(ax: Axes, names: Iterable[str], head: float = 0.0) -> None:
     ax.set_ylim(len(names) - 0.4, -0.6 - head)
     ax.grid(axis="y", visible=False)
     ax.tick_params(axis="y", length=0)
+
+
+def log_ticks(axis: Axis, form: str | Formatter = "{x:g}", few: bool = True) -> None:
+    """Ticks of a logarithmic axis at powers of ten alone, or where these are few at 1, 2, 5, 10 and so on."""
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if few else (1,)))
+    axis.set_major_formatter(form)
+    axis.set_minor_locator(NullLocator())
 
 
 def legend(ax: Axes) -> None:

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from matplotlib.axes import Axes
-from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter, NullLocator, StrMethodFormatter
+from matplotlib.ticker import EngFormatter
 
 from helpers import units
 
 from helpers.draw.drawing import (  # isort: skip
     BLACK, BLUE, DASHES, GREEN, GREY, GROUNDS, INKS, LOOKS, PLATE, VERMILLION, WIDTH, Made, Place, arrow, canvas,
-    drawn, label_points, legend, note, number,
+    drawn, label_points, legend, log_ticks, note, number,
 )  # fmt: skip
 from helpers.roofline import Roofline
 
@@ -75,11 +75,8 @@ def roofline(
     floor, ceiling = min(heights) / 2.5, max(heights) * max((max(heights) / min(heights)) ** 0.16, 1.6)
     ax.set(xscale="log", yscale="log", xlim=(low, high), ylim=(floor, ceiling))
     ax.grid(visible=False)
-    ax.yaxis.set_major_formatter(EngFormatter(sep=" "))
-    ax.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-    for axis, span in ((ax.xaxis, high / low), (ax.yaxis, ceiling / floor)):
-        axis.set_major_locator(LogLocator(subs=(1, 2, 5) if span < 100 else (1,)))
-        axis.set_minor_locator(NullLocator())
+    log_ticks(ax.xaxis, few=high < 100 * low)
+    log_ticks(ax.yaxis, EngFormatter(sep=" "), few=ceiling < 100 * floor)
     fig.set_layout_engine("none")  # the labels are placed in pixels, so the axes must stay
     ax.set_position((0.62 / WIDTH, 0.48 / height, 1 - 0.75 / WIDTH, 1 - 0.76 / height))
     _shade(ax, roofs, ridges)
@@ -213,9 +210,7 @@ def bandwidth_sweep(
         note(ax, units.si(rate, "B/s"), (size, rate), (inwards, 11), ha="center", fontsize=8.5, bbox=PLATE)
     ticks = sizes[:: max(1, len(sizes) // 6)]
     ax.set_xticks(ticks, map(units.iec, ticks))
-    ax.yaxis.set_minor_formatter(NullFormatter())
-    ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    ax.yaxis.set_major_formatter(EngFormatter(sep=" "))
+    log_ticks(ax.yaxis, EngFormatter(sep=" "))
     words = f"From {' to '.join(f'{rate} with {units.iec(size)}' for size, rate in ends.items())}."
     if disturbed:
         named = ", ".join(map(units.iec, sorted(disturbed)))
