@@ -19,7 +19,7 @@ from torch import Tensor
 
 from helpers import flops as rules
 from helpers import units
-from helpers.flops import Number, Op, Rules
+from helpers.flops import Number, Op
 from helpers.storage import distinct_offsets
 
 _SHOWN = 12  # ops in a printed table
@@ -227,8 +227,7 @@ def _key(value: Any) -> Hashable:
 class _Run:
     """Keeps what each op costs and which storages it touches; never a tensor."""
 
-    def __init__(self, rules: Rules) -> None:
-        self.rules = rules
+    def __init__(self) -> None:
         self.flops: dict[Hashable, Number | None] = {}  # of calls that look the same
         self.rows: dict[tuple, list[Number]] = defaultdict(lambda: [0, 0, 0])  # calls, FLOPs and bytes
         self.alive: weakref.WeakKeyDictionary[torch.UntypedStorage, _Traffic] = weakref.WeakKeyDictionary()
@@ -254,7 +253,7 @@ class _Run:
                 return
             key = (op, _key(args), *kwargs, _key(tuple(kwargs.values())), _key(out))
             if key not in self.flops:
-                self.flops[key] = self.rules.flops(op, args, kwargs, out)
+                self.flops[key] = rules.flops(op, args, kwargs, out)
         flops, dtype = self.flops[key], str(tensors[0].dtype).removeprefix("torch.")
         row = self.rows[op.label, tuple(tuple(t.shape) for t in inputs), dtype, flops is not None]
         row[:] = row[0] + 1, row[1] + (flops or 0), row[2] + moved
@@ -287,35 +286,31 @@ class _Run:
         return Cost(sum(row.flops for row in ops), sum(row.bytes for row in ops), ideal, ops, dict(uncounted))
 
 
-def count(
-    fn: Callable[..., Any], *args: Any, exact: bool = False, prices: Mapping[str, Number] | None = None, **kwargs: Any
-) -> Cost:
+def count(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Cost:
     """What `fn(*args, **kwargs)` costs: FLOPs and bytes, op by op.
 
     >>> a, b = torch.ones(2, 3), torch.ones(3, 5)
     >>> count(torch.matmul, a, b).flops  # 2 · 2 · 3 · 5
     60
-    >>> count(torch.matmul, a, b, exact=True).flops  # 2 · 5 · (2 · 3 − 1)
-    50
-    >>> count(lambda: torch.nn.functional.gelu(a @ b, approximate="tanh"), prices={"tanh": 12})
+    >>> count(lambda: torch.nn.functional.gelu(a @ b, approximate="tanh"))
     op     calls  FLOPs     bytes
     -----  -----  --------  ---------
-    gelu   1      200 FLOP  80 bytes
+    gelu   1      90 FLOP   80 bytes
     mm     1      60 FLOP   124 bytes
-    total  2      260 FLOP  204 bytes
-    260 FLOP
-    op by op 204 bytes, 1.27 FLOP/B
-    ideally 124 bytes, 2.1 FLOP/B
+    total  2      150 FLOP  204 bytes
+    150 FLOP
+    op by op 204 bytes, 0.735 FLOP/B
+    ideally 124 bytes, 1.21 FLOP/B
 
     `fn` runs once, as it would without the count: same results, gradients and random numbers. It may call backward;
     its result may be anything. Tensors may be on the CPU, on CUDA or on meta, where nothing is allocated. What `fn`
-    raises comes through. `exact` and `prices` are for the count; wrap an `fn` that has arguments of that name.
+    raises comes through. Raises TypeError if `fn` cannot be called.
 
     The conventions:
 
-    - A product of m × k by k × n is 2mnk FLOPs; `exact=True` takes off the mn additions that it does not need.
-    - An elementary function (+, exp, tanh, erf) is 1 FLOP per output element, or its price; to reduce n numbers to one
-      is n − 1. So a GELU is 5 FLOPs per element, and 9 where tanh approximates it.
+    - A product of m × k by k × n is 2mnk FLOPs.
+    - An elementary function (+, exp, tanh, erf) is 1 FLOP per output element; to reduce n numbers to one is n − 1. So
+      a GELU is 5 FLOPs per element, and 9 where tanh approximates it.
     - A fused op is one op: it has the FLOPs of its parts, and moves only its own inputs and outputs.
     - A causal mask is not subtracted: attention costs the same with it and without it.
     - Padding counts like data. Copies, conversions, choosing, indexing and random numbers are 0 FLOPs.
@@ -326,15 +321,10 @@ def count(
       for a later backward pass: count inference under `torch.no_grad()`.
     - What does not pass PyTorch's dispatcher (NumPy, a kernel in Triton) is not seen, nor what torch.cond and its like
       run: that is named in `uncounted`. PyTorch may compute svdvals and eigvalsh to another last bit when watched.
-
-    Raises TypeError if `fn` cannot be called, ValueError for a price of an op that does not exist or is no number.
     """
     if not callable(fn):
         raise TypeError(f"count takes a function, as in count(torch.mm, a, b); got a {type(fn).__name__}")
-    for name, price in (prices or {}).items():
-        if not hasattr(torch.ops.aten, name) or not isinstance(price, int | float) or not 0 <= price < math.inf:
-            raise ValueError(f"prices are FLOPs per element of aten ops, as in {{'tanh': 12}}; got {name!r}: {price!r}")
-    run = _Run(Rules(exact, prices or {}))
+    run = _Run()
     gc.freeze()  # what was there before is not searched when ...
     try:
         with rules.Watch(run.see):

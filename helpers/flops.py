@@ -6,7 +6,7 @@ has no rule, nor has arithmetic with complex numbers: `count` names it as uncoun
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -127,7 +127,7 @@ MATMULS = {
     **dict.fromkeys(("mm", "bmm", "mv", "dot", "vdot", "_int_mm", "_scaled_mm"), "self"),
     **{"addmm": "mat1", "addmv": "mat", "baddbmm": "batch1", "addbmm": "batch1"},
 }
-# Free. Of what is not among these, nothing is believed to be free: see `Rules.decomposed`.
+# Free. Of what is not among these, nothing is believed to be free: see `_decomposed`.
 MOVES = _names("""
     copy _copy_from copy_to clone lift lift_fresh_copy _to_copy convert_element_type device_put conj_physical complex
     _conj_physical cat stack rev flip rot90 roll tril triu tril_indices triu_indices im2col fill full full_like new_full
@@ -192,7 +192,7 @@ for _kind in ("flash_attention", "efficient_attention", "cudnn_attention", "fuse
         DEFINITIONS[f"_scaled_dot_product_{_kind}{_device}"] = _attention
         DEFINITIONS[f"_scaled_dot_product_{_kind}{_device}_backward"] = _attention_backward
 
-# ---- Closed forms. Each takes the rules in force, the op's name, its arguments by name and its output.
+# ---- Closed forms. Each takes the op's name, its arguments by name and its output.
 
 
 def _numel(tree: Any) -> int:
@@ -200,15 +200,14 @@ def _numel(tree: Any) -> int:
     return next((leaf.numel() for leaf in tree_leaves(tree) if isinstance(leaf, Tensor)), 1)
 
 
-def _elementary(rules: "Rules", name: str, named: dict, out: Any) -> Number:
+def _elementary(name: str, named: dict, out: Any) -> Number:
     """One operation per output element; to combine n numbers into one, n − 1."""
     times = _numel(out)
     if name in REDUCTIONS:
         times = max(_numel(named) - times, 0)
     elif name in SCANS:
         times -= times // max(named["self"].shape[named["dim"]], 1) if named["self"].dim() else 1
-    scaled = rules.prices.get("mul", 1) if named.get("alpha", 1) != 1 else 0
-    return (rules.prices.get(name, 1) + scaled) * times
+    return times * (1 + (named.get("alpha", 1) != 1))
 
 
 def accumulates(named: dict[str, Any]) -> bool:
@@ -216,32 +215,32 @@ def accumulates(named: dict[str, Any]) -> bool:
     return bool(named.get("accumulate")) or "reduce" in named
 
 
-def _accumulate(rules: "Rules", name: str, named: dict, out: Any) -> Number:
+def _accumulate(name: str, named: dict, out: Any) -> Number:
     if name in OVERWRITES and not accumulates(named):
         return 0
     means = _numel(out) if named.get("reduce") == "mean" else 0  # one division each
     return named[ACCUMULATES[name]].numel() + means
 
 
-def _matmul(rules: "Rules", name: str, named: dict, out: Tensor) -> Number:
+def _matmul(name: str, named: dict, out: Tensor) -> Number:
     left = named[MATMULS[name]]
     k = left.shape[-1] * (left.shape[0] if name == "addbmm" else 1)
     alpha, beta = named.get("alpha", 1), named.get("beta", 1)
     bias = (beta != 0) + (beta not in (0, 1)) + (alpha != 1) if name.startswith(("add", "badd")) else 0
-    return out.numel() * (max(2 * k - rules.exact, 0) + bias)
+    return out.numel() * (2 * k + bias)
 
 
-def _convolution(rules: "Rules", name: str, named: dict, out: Any) -> Number:
+def _convolution(name: str, named: dict, out: Any) -> Number:
     image, weight, grad = named["input"], named["weight"], named.get("grad_output")
     positions = (image if named.get("transposed") else out if grad is None else grad).shape[2:]
     product = 2 * weight.numel() * image.shape[0] * math.prod(positions)
     if grad is None:
-        return product + out.numel() * ((named.get("bias") is not None) - rules.exact)
-    flops = sum(product - rules.exact * t.numel() for t in out[:2] if t is not None)
-    return flops + (0 if out[2] is None else grad.numel() - out[2].numel())
+        return product + (0 if named.get("bias") is None else out.numel())
+    products = product * sum(t is not None for t in out[:2])
+    return products + (0 if out[2] is None else grad.numel() - out[2].numel())
 
 
-def _windows(rules: "Rules", name: str, named: dict, out: Any) -> Number:
+def _windows(name: str, named: dict, out: Any) -> Number:
     """A maximum of n numbers is n − 1 comparisons, an average n − 1 additions and a division."""
     kernel, d = list(named["kernel_size"]), 2 if "2d" in name else 3
     window = math.prod(kernel * d if len(kernel) == 1 else kernel)
@@ -267,54 +266,40 @@ def to_meta(value: Any) -> Any:
     return torch.device("meta") if isinstance(value, torch.device) else value
 
 
-class Rules:
-    """The FLOPs of one call of an op."""
+def flops(op: Op, args: tuple, kwargs: dict, out: Any, within: frozenset[Op] = frozenset()) -> Number | None:
+    """FLOPs of one call of an op; None where no rule says. `within` are the ops that it is a part of."""
+    if op.view or op.name.endswith("_copy"):  # view_copy, expand_copy, ...
+        return 0
+    named = op.named(args, kwargs)
+    out = args[0] if out is None and args else out  # _foreach_add_ and its like return nothing
+    rule = RULES.get(op.name)
+    if rule is None and op.name not in DEFINITIONS and op.elementary:
+        rule = _elementary
+    if rule is None:
+        return None if op in within else _decomposed(op, args, kwargs, out, within | {op})
+    dtypes = {getattr(leaf, "dtype", type(leaf)) for leaf in tree_leaves((named, out))}
+    return None if dtypes & COMPLEX and op.name not in MOVES | EMPTY else rule(op.name, named, out)
 
-    def __init__(self, exact: bool, prices: Mapping[str, Number]) -> None:
-        self.exact, self.prices = exact, prices
-        self.open: set[Op] = set()
 
-    def flops(self, op: Op, args: tuple, kwargs: dict, out: Any) -> Number | None:
-        """FLOPs of a call; None where no rule says."""
-        if op.view or op.name.endswith("_copy"):  # view_copy, expand_copy, ...
-            return 0
-        named = op.named(args, kwargs)
-        out = args[0] if out is None and args else out  # _foreach_add_ and its like return nothing
-        rule = RULES.get(op.name)
-        if rule is None and op.name not in DEFINITIONS and op.elementary:
-            rule = _elementary
-        if op.name in self.prices and rule is not _elementary:  # which looks its price up
-            return self.prices[op.name] * _numel(out)
-        if rule is None:
-            return self.decomposed(op, args, kwargs, out)
-        dtypes = {getattr(leaf, "dtype", type(leaf)) for leaf in tree_leaves((named, out))}
-        return None if dtypes & COMPLEX and op.name not in MOVES | EMPTY else rule(self, op.name, named, out)
-
-    def decomposed(self, op: Op, args: tuple, kwargs: dict, out: Any) -> Number | None:
-        """The same for an op without a rule: by a registered formula, or the sum over its parts."""
-        formula = flop_registry.get(getattr(op.func, "overloadpacket", None))
-        if formula and op.name not in DEFINITIONS:  # also what a user registered for an op of their own
-            return formula(*args, **kwargs, out_val=out)
-        if op in self.open:
-            return None
-        self.open.add(op)
-        args, kwargs = tree_map(to_meta, (args, {name: v for name, v in kwargs.items() if name not in op.outs}))
-        ways = [decomposition_table[form] for form in (op.pure, op.func) if form in decomposition_table]
-        if op.name in DEFINITIONS:
-            ways = [lambda *args, **kwargs: DEFINITIONS[op.name](**op.named(args, kwargs))]
-        elif op.name.startswith("_foreach_"):
-            ways = [op.kernel]
-        parts: list[Number | None] = [None]
-        for way in ways:
-            parts = []
-            try:
-                with Watch(lambda *call, parts=parts: parts.append(self.flops(*call))):
-                    way(*args, **kwargs)
-            except Exception:  # it needs values, or PyTorch's decomposition does not take these arguments
-                parts = [None]
-            if not any(parts) and _numel(out) and op.name.removeprefix("_foreach_") not in MOVES:
-                parts = [None]  # it shows no arithmetic, but is not known to be free
-            if None not in parts:
-                break
-        self.open.discard(op)
-        return None if None in parts else sum(parts)
+def _decomposed(op: Op, args: tuple, kwargs: dict, out: Any, within: frozenset[Op]) -> Number | None:
+    """The same for an op without a rule: by a registered formula, or the sum over its parts."""
+    formula = flop_registry.get(getattr(op.func, "overloadpacket", None))
+    if formula and op.name not in DEFINITIONS:  # also what a user registered for an op of their own
+        return formula(*args, **kwargs, out_val=out)
+    args, kwargs = tree_map(to_meta, (args, {name: v for name, v in kwargs.items() if name not in op.outs}))
+    ways = [decomposition_table[form] for form in (op.pure, op.func) if form in decomposition_table]
+    if op.name in DEFINITIONS:
+        ways = [lambda *args, **kwargs: DEFINITIONS[op.name](**op.named(args, kwargs))]
+    elif op.name.startswith("_foreach_"):
+        ways = [op.kernel]
+    for way in ways:
+        parts: list[Number | None] = []
+        try:
+            with Watch(lambda *call, parts=parts: parts.append(flops(*call, within))):
+                way(*args, **kwargs)
+        except Exception:  # it needs values, or PyTorch's decomposition does not take these arguments
+            continue
+        free = not _numel(out) or op.name.removeprefix("_foreach_") in MOVES
+        if None not in parts and (any(parts) or free):  # what shows no arithmetic is free only if it is known to be
+            return sum(parts)
+    return None

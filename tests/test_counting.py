@@ -41,14 +41,9 @@ def by_op(cost: Cost) -> dict[str, float]:
 
 @settings(deadline=None)
 @given(side, side, side)
-def test_a_product_costs_2mnk_and_exactly_one_addition_less_per_output(m: int, k: int, n: int) -> None:
+def test_a_product_costs_2mnk(m: int, k: int, n: int) -> None:
     a, b = randn(m, k), randn(k, n)
-    products = additions = 0
-    for _ in range(m * n):
-        products += k
-        additions += k - 1
     assert flops(torch.matmul, a, b) == 2 * m * n * k
-    assert flops(torch.matmul, a, b, exact=True) == products + additions
 
 
 @settings(deadline=None, max_examples=30)
@@ -58,7 +53,6 @@ def test_batches_vectors_and_einsum_follow_the_same_law(b: int, m: int, k: int) 
     assert flops(torch.mv, randn(m, k), randn(k)) == 2 * m * k
     for dot in (torch.dot, torch.vdot):
         assert flops(dot, randn(k), randn(k)) == 2 * k
-        assert flops(dot, randn(k), randn(k), exact=True) == 2 * k - 1
     assert flops(torch.einsum, "bmk,bkn->bmn", randn(b, m, k + 1), randn(b, k + 1, 2)) == 2 * b * m * (k + 1) * 2
 
 
@@ -75,7 +69,6 @@ def test_adding_to_a_product_costs_one_per_output_and_a_factor_one_more() -> Non
         a, b, stack = randn(4, 5), randn(5, 6), randn(3, 4, 5)
         scaled = {"alpha": alpha, "beta": beta}
         assert flops(torch.addmm, randn(4, 6), a, b, **scaled) == 24 * (10 + more)
-        assert flops(torch.addmm, randn(4, 6), a, b, exact=True, **scaled) == 24 * (9 + more)
         assert flops(torch.addmv, randn(4), a, randn(5), **scaled) == 4 * (10 + more)
         assert flops(torch.baddbmm, randn(3, 4, 6), stack, randn(3, 5, 6), **scaled) == 72 * (10 + more)
         assert flops(torch.addbmm, randn(4, 6), stack, randn(3, 5, 6), **scaled) == 24 * (3 * 10 + more)
@@ -109,7 +102,6 @@ def test_convolution(groups: int, transposed: bool) -> None:
     cost = by_op(count(lambda: layer(x).backward(torch.ones(n, c_out, out_size, out_size))))
     assert cost["convolution"] == product + bias
     assert cost["convolution_backward"] == 2 * product + bias - c_out  # input, weight; the bias sums n·H·W numbers
-    assert flops(layer, x, exact=True) == product  # the bias is the addition that a product saves
 
 
 # ---- Elementwise, reductions, moves
@@ -211,18 +203,6 @@ def test_softmax_norms_and_losses() -> None:
     assert loss["_log_softmax"] == rows * (5 * n - 1)
     assert 0 < loss["nll_loss_forward"] < 10 * rows
     assert flops(F.mse_loss, x, torch.zeros(rows, n)) == rows * n * 3
-
-
-def test_prices_reach_into_composites_and_replace_them() -> None:
-    x = randn(8)
-    gelu = functools.partial(F.gelu, approximate="tanh")
-    assert flops(gelu, x, prices={"tanh": 12}) == 20 * 8  # 8 elementary operations and a tanh
-    assert flops(gelu, x, prices={"gelu": 14}) == 14 * 8
-    assert flops(torch.sum, x, prices={"sum": 3}) == 3 * 7
-    assert flops(torch.cumsum, x, 0, prices={"cumsum": 7}) == 7 * 7
-    assert flops(torch.where, x > 0, x, x, prices={"where": 1}) == 8
-    assert flops(torch.Tensor.exp_, x, prices={"exp": 2.5}) == 20
-    assert flops(F.softmax, x, -1, prices={"exp": 10}) == 5 * 8 - 2 + 9 * 8
 
 
 @pytest.mark.parametrize("grouped", [False, True])
@@ -497,12 +477,6 @@ def test_an_op_of_your_own_is_listed_until_its_formula_is_registered() -> None:
 def test_what_cannot_be_called_is_refused() -> None:
     with pytest.raises(TypeError, match=r"as in count\(torch.mm, a, b\); got a Tensor"):
         count(randn(2, 2))
-
-
-def test_a_price_is_a_number_for_an_op() -> None:
-    for name, price in [("tan_h", 12), ("tanh", "12"), ("tanh", -1), ("tanh", math.nan)]:
-        with pytest.raises(ValueError, match=f"prices are FLOPs per element of aten ops, .*; got '{name}': {price!r}"):
-            count(torch.tanh, randn(2), prices={name: price})
 
 
 def test_rows_keep_op_shapes_and_dtype() -> None:
