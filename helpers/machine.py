@@ -408,18 +408,6 @@ def _row(found: object, run: Timing, *names: str) -> dict[str, Any]:
     return {name: getattr(found, name) for name in names} | measured | {"disturbed": run.disturbed}
 
 
-def load(path: str | Path) -> dict[str, Any]:
-    """The record in a file. Raises ValueError for a file that holds none, or one of another method."""
-    try:
-        found = json.loads(Path(path).read_text(encoding="utf-8"))
-        method = found["method"]
-    except (LookupError, TypeError, ValueError) as error:
-        raise ValueError(f"{Path(path).name} is no record of a machine: {error}") from error
-    if method != METHOD:
-        raise ValueError(f"{Path(path).name} was measured by method {method}, and this course has {METHOD}")
-    return found
-
-
 @dataclass(frozen=True)
 class Published:
     """The best matmul rate that others measured on an accelerator, and its data sheet's, in FLOP/s: cite the source."""

@@ -15,28 +15,8 @@ from typing import Any
 
 import torch
 
-from helpers import units
-from helpers.exercises import (
-    EXERCISES,
-    GUESSES,
-    Exercise,
-    Failed,
-    Guess,
-    amount,
-    call,
-    described,
-    difference,
-    in_time,
-    item,
-    known_costs,
-    pattern,
-    plain,
-    same_randomness,
-    scale,
-    short,
-    waste,
-    written,
-)
+from helpers import exercises, units
+from helpers.exercises import EXERCISES, GUESSES, Exercise, Failed, Guess
 
 SECONDS = 10  # what a check may take
 _MARKS = {"correct": ("✓", "#009E73"), "not attempted": ("○", "#767676"), "not yet": ("✗", "#D55E00")}
@@ -73,15 +53,15 @@ def check(exercise: str | Callable[..., Any], *answers: Any) -> Verdict:
     """
     name = exercise if isinstance(exercise, str) else getattr(exercise, "__name__", None)
     try:
-        name = name if isinstance(name, str) else short(exercise)
+        name = name if isinstance(name, str) else exercises.short(exercise)
         if not isinstance(exercise, str):
             answers = (exercise, *answers)
         if name not in EXERCISES:
             return Verdict(name, "not yet", _no_such_exercise(exercise, name))
-        with same_randomness():
-            return Verdict(name, *in_time(lambda: _judge(EXERCISES[name], answers), SECONDS))
+        with exercises.same_randomness():
+            return Verdict(name, *exercises.in_time(lambda: _judge(EXERCISES[name], answers), SECONDS))
     except Exception as error:
-        return Verdict(str(name), "not yet", f"the answer could not be compared ({described(error)}).")
+        return Verdict(str(name), "not yet", f"the answer could not be compared ({exercises.described(error)}).")
 
 
 def _no_such_exercise(exercise: object, name: str) -> str:
@@ -93,16 +73,16 @@ def _no_such_exercise(exercise: object, name: str) -> str:
 
 def _judge(exercise: Exercise, answers: tuple[Any, ...]) -> tuple[str, str]:
     if exercise.parts and len(answers) == 1:
-        answers = (plain(answers[0]),)
+        answers = (exercises.plain(answers[0]),)
         listed = isinstance(answers[0], list | tuple) and len(answers[0]) == len(exercise.parts)
         functions = [one for one in exercise.parts.values() if one.cases]
         if listed or functions:
-            once = functions and callable(answers[0]) and call(exercise, answers[0], functions[0].inputs[0])
+            once = functions and callable(answers[0]) and exercises.call(exercise, answers[0], functions[0].inputs[0])
             if isinstance(once, Failed):
                 return "not yet", f"{once.sentence}. Mend that line first: no part can be judged before."
             if once is None and callable(answers[0]) and functions:
                 return "not attempted", _NOTHING
-            answers = tuple(item(answers[0], place) for place in range(len(exercise.parts)))
+            answers = tuple(exercises.item(answers[0], place) for place in range(len(exercise.parts)))
     if exercise.parts and len(answers) == len(exercise.parts):
         return _judge_parts(exercise, answers)
     if not answers or any(map(_untouched, answers)):
@@ -111,12 +91,12 @@ def _judge(exercise: Exercise, answers: tuple[Any, ...]) -> tuple[str, str]:
         return "not yet", f"expected {len(exercise.parts)} answers, got {len(answers)}."
     if exercise.cases:
         if len(answers) != 1 or not callable(answers[0]):
-            found = ", ".join(map(short, answers))
+            found = ", ".join(map(exercises.short, answers))
             return "not yet", f"expected a function, got {found}. Pass it without calling it."
         first, *others = exercise.inputs
-        outcomes = [call(exercise, answers[0], first)]
+        outcomes = [exercises.call(exercise, answers[0], first)]
         with redirect_stdout(None):  # what it prints is wanted once, not thirty times
-            outcomes += [call(exercise, answers[0], arguments) for arguments in others]
+            outcomes += [exercises.call(exercise, answers[0], arguments) for arguments in others]
     else:
         outcomes = [answers if len(answers) > 1 else answers[0]]
     if exercise.cases and all(outcome is None for outcome in outcomes):
@@ -125,9 +105,9 @@ def _judge(exercise: Exercise, answers: tuple[Any, ...]) -> tuple[str, str]:
         return "not attempted", _TODO
     failed = []
     for place, (arguments, outcome) in enumerate(zip(exercise.inputs, outcomes, strict=True)):
-        found = difference(outcome, _known(exercise, None, place), exercise, tell=bool(exercise.cases))
+        found = exercises.difference(outcome, _known(exercise, None, place), exercise, tell=bool(exercise.cases))
         if found:
-            where = f"{written(exercise, arguments)}: " if exercise.cases else ""
+            where = f"{exercises.written(exercise, arguments)}: " if exercise.cases else ""
             failed.append((place >= len(exercise.cases), len(where), f"{where}{found}."))
     if failed:
         return "not yet", f"{min(failed)[2]} {_mistake(exercise, outcomes)}"
@@ -135,7 +115,7 @@ def _judge(exercise: Exercise, answers: tuple[Any, ...]) -> tuple[str, str]:
         from helpers.counting import count  # here, since only scored exercises need it
 
         advise = partial(_mistake, exercise, outcomes, count)
-        if wasteful := waste(exercise, answers[0], count, units.si, advise):
+        if wasteful := exercises.waste(exercise, answers[0], count, units.si, advise):
             return "not yet", f"the result is right, but {wasteful}"
     return "correct", "correct."
 
@@ -163,7 +143,7 @@ def _untouched(answer: Any) -> bool:
 def _known(exercise: Exercise, which: int | None, place: int) -> Any:
     """What the oracle, or that one of the wrong formulas, gives for that input."""
     formula = exercise.oracle if which is None else exercise.wrong[which][0]
-    return call(exercise, formula, exercise.inputs[place])
+    return exercises.call(exercise, formula, exercise.inputs[place])
 
 
 def _mistake(exercise: Exercise, outcomes: list[Any], count: Any = None, used: list[float] | None = None) -> str:
@@ -171,12 +151,12 @@ def _mistake(exercise: Exercise, outcomes: list[Any], count: Any = None, used: l
     found = set()
     for which, (formula, sentence) in enumerate(exercise.wrong):
         alike = all(_alike(exercise, which, place, mine) for place, mine in enumerate(outcomes))
-        if alike and (used is None or used == known_costs(exercise, formula, count)):
+        if alike and (used is None or used == exercises.known_costs(exercise, formula, count)):
             found.add(sentence)
     if len(found) == 1:
         return found.pop()
     rights = [_known(exercise, None, place) for place in range(len(outcomes))]
-    return (exercise.cases and not count and pattern(outcomes, rights)) or "The hint below may help."
+    return (exercise.cases and not count and exercises.pattern(outcomes, rights)) or "The hint below may help."
 
 
 def _alike(exercise: Exercise, which: int, place: int, found: Any) -> bool:
@@ -185,7 +165,7 @@ def _alike(exercise: Exercise, which: int, place: int, found: Any) -> bool:
         return isinstance(found, Failed) and isinstance(theirs, Failed) and found.kind == theirs.kind
     if isinstance(right, torch.Tensor) and isinstance(found, torch.Tensor) != isinstance(theirs, torch.Tensor):
         return False  # elsewhere a tensor is a spelling of a number
-    return difference(found, theirs, exercise) is None
+    return exercises.difference(found, theirs, exercise) is None
 
 
 @dataclass(frozen=True)
@@ -223,21 +203,24 @@ def compare(guess: Any, value: Any, unit: str = "", about: str = "", because: st
         word = isinstance(guess, str) and _measure(guess, unit) is None and _measure(value, unit) is not None
         if word and not any(isinstance(one, str) and _same(guess, one) for one, _ in known.wrong):  # such as "error"
             of, example = f" of {unit}" if unit else "", "2.5e9" if unit in ("B", "FLOP", "B/s", "FLOP/s") else "90"
-            return Comparison(f"{short(guess)} cannot be read as a number{of}: write one, such as {example}.")
+            return Comparison(f"{exercises.short(guess)} cannot be read as a number{of}: write one, such as {example}.")
         return Comparison(" ".join(filter(None, [*_compared(guess, value, unit, known.wrong), known.because, because])))
     except Exception as error:
-        return Comparison(f"You predicted {short(guess)}, which cannot be compared ({described(error)}).")
+        return Comparison(
+            f"You predicted {exercises.short(guess)}, which cannot be compared ({exercises.described(error)})."
+        )
 
 
 def _compared(guess: Any, value: Any, unit: str, wrong: Sequence[tuple[Any, str]]) -> Iterator[str]:
-    value = plain(value)
+    value = exercises.plain(value)
     if isinstance(guess, str) and isinstance(value, list | tuple) and guess.count(",") == len(value) - 1:
         words = [word.strip(" ()[]'\"") for word in guess.split(",")]  # "view, copy" or "2, 3"
-        guess = [word if (number := amount(word, "")) is None else number for word in words]
+        guess = [word if (number := exercises.amount(word, "")) is None else number for word in words]
     asked, right = _measure(guess, unit), _measure(value, unit)
     if asked is None or right is None or not math.isfinite(asked) or not math.isfinite(right):
         same = _same(guess, value) or _both_nan(asked, right)
-        yield f"You predicted {short(guess)}; it is {short(value)}: {'' if same else 'not '}as predicted."
+        verdict = "as predicted" if same else "not as predicted"
+        yield f"You predicted {exercises.short(guess)}; it is {exercises.short(value)}: {verdict}."
     else:
         same = _good(asked, right)
         yield f"You predicted {_quantity(asked, unit)}; it is {_quantity(right, unit)}: {_apart(asked, right, unit)}."
@@ -261,16 +244,18 @@ def _compared(guess: Any, value: Any, unit: str, wrong: Sequence[tuple[Any, str]
 
 def _measure(thing: Any, unit: str) -> float | None:
     """A number of that unit, however it is spelled; None for anything else."""
-    thing = plain(thing)
+    thing = exercises.plain(thing)
     while isinstance(thing, list) and len(thing) == 1:
         thing = thing[0]
-    thing = amount(thing, unit) if isinstance(thing, str) else thing
+    thing = exercises.amount(thing, unit) if isinstance(thing, str) else thing
     return thing if isinstance(thing, Real) and not isinstance(thing, bool) else None
 
 
 def _same(found: Any, right: Any) -> bool:
     words = [word for word in (right if isinstance(right, list | tuple) else [right]) if isinstance(word, str)]
-    return difference(found, plain(right), Exercise("compare", plain, words=words)) is None
+    return (
+        exercises.difference(found, exercises.plain(right), Exercise("compare", exercises.plain, words=words)) is None
+    )
 
 
 def _both_nan(one: float | None, other: float | None) -> bool:
@@ -308,7 +293,7 @@ def _counted(asked: float, right: float) -> bool:
 
 
 def _quantity(number: float, unit: str) -> str:
-    factor, base = scale(unit)
+    factor, base = exercises.scale(unit)
     if unit.endswith("iB"):
         return units.iec(number * factor)
     if unit.endswith(f" {base}") or (base == "s" and not number):  # "billion parameters", "0 days"
