@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import EngFormatter, MaxNLocator, NullLocator, StrMethodFormatter
+from matplotlib.ticker import EngFormatter, MaxNLocator, NullLocator
 
 from helpers import units
 
