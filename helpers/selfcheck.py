@@ -271,8 +271,7 @@ def _apart(asked: float, right: float, unit: str) -> str:
     if not unit and _counted(asked, right):
         return f"{abs(asked - right):.0f} too {side}"
     if unit == "%" and not _good(asked, right):
-        points = abs(asked - right)
-        return f"{points:{'.0f' if points >= 10 else '.2g'}} points too {side}"
+        return f"{abs(asked - right):.3g} points too {side}"
     factor = max(asked / right, right / asked)
     if factor >= 2:
         return f"too {side} by a factor of {factor:{',.0f' if 1000 <= factor < 1e6 else '.3g'}}"
