@@ -12,13 +12,14 @@ guess("gap_as_mfu", "It is 0.5 over 1.81, the factor between the days.",
       (0.905, "Upside down: more days mean a lower MFU."), (27.6, "That is in per cent: an MFU is a share of 1."),
       (1.81, "That is the factor between the days: which MFU makes them?"), (0.5, "That is the napkin's own."),
       (50, "That is the napkin's own, in per cent."))
-guess("block_keeps", "",
+guess("block_keeps", "Almost every box keeps its input. That of GELU and down is four times as wide; attention keeps four tensors.",
       (1, "That is its input or its output: each stage keeps its own."), (2, "Each stage keeps its own input."),
       (7, "Those are the inputs of the four products: norms, attention and GELU keep theirs, too."),
       (8, "The two hidden tensors alone."), (9, "Products and norms: attention and GELU keep theirs, too."),
       (10, "One for each box? The hidden tensors are four times as wide, and queries, keys and values are three."),
       (12, "The hidden tensor is kept twice, before the GELU and after it."),
       (13, "Attention keeps queries, keys, values and its result: four, not one."),
+      (20, "A Llama's block keeps about that: its MLP is gated."), (24, "24 · T · D² counts FLOPs: count what is kept."),
       (34, "34 is known as a number of bytes, in 16 bits and with dropout: here the unit is the size of the input."))
 guess("peak_of_step", "At the loss three tables as large as the logits are alive at once.",
       (35.9, "That is the sum: some terms are not there yet, and of the logits' size there are three tables."),
@@ -27,12 +28,15 @@ guess("peak_of_step", "At the loss three tables as large as the logits are alive
       (25.7, "If that is the sum without the logits: they are where the peak is."),
       (31.7, "That has one table of the logits' size: there are three."),
       (46.2, "That is the sum and one table more: at the loss there are no gradients of the weights yet."),
-      (56.4, "The gradients of the weights are not there yet at the loss."))
+      (56.4, "The gradients of the weights are not there yet at the loss."),
+      (lambda right: 1e6 * right, "Is that in bytes? The unit is MB."))
 guess("peak_recomputed", "Weights and moments stay, one block at a time exists in full, and gradients pile up.",
-      (33.4 / 16, "Only the activations shrink: weights and moments stay."), (7.3, "That is without any activation."),
-      (26.1 / 16, "Those are the inputs alone: weights and moments stay."),
+      (33.4 / 16, "Only the activations shrink."), (7.3, "That is without any activation."),
+      (26.1 / 16, "Those are the inputs alone."), (33.4, "That is the peak without recomputation."),
+      (11.84, "That is the whole account: temporaries make the rest."),
+      (9.73, "That is without the block that runs again."),
       (7.3 + 26.1 / 16, "And the block that runs again, and the gradients so far?"),
-      (11.1, "And the gradients so far?"))
+      (11.04, "And the gradients so far?"))
 guess("scores_over_6n", "It grows in proportion to T.",
       (lambda right: right / 100, "As a share of 1, perhaps: the question is in per cent."),
       (lambda right: right / 2, "Right for a kernel that skips the masked half."),
@@ -89,8 +93,6 @@ function("gated_mlp_kept",
        "The hidden width is an argument, and not four times the width.") for times in (9, 13, 17)],
     *[(lambda d, f, b, t, i, times=times: b * t * times * d * i, "That is a whole block: take its MLP alone.")
       for times in (16, 20)],
-    (lambda d, f, b, t, i: b * t * 6 * d * f * i,
-     "That counts FLOPs of the products: the question is what is kept, in bytes."),
     (lambda d, f, b, t, i: b * t * 6 * d * f, "Those are FLOPs of the products: count what is kept, in bytes."),
     *[(_gated(tensors, inputs), "Gate and up share one input of the width; down's is the product, of the hidden width, "
        "one of four such tensors.") for tensors in (1, 2, 3, 4, 6) for inputs in (3,)],
@@ -142,9 +144,6 @@ function("largest_batch",
     (lambda memory, devices, n, each: floor(memory / each - 16 * n / devices),
      "Texts and bytes: take the states off first."),
     (_fit(states=8), "You took 8 bytes per parameter: weight, gradient and AdamW's two moments make 16."),
-    (_fit(states=1), "You took a byte per parameter: the states take 16."),
-    (_fit(states=14), "You took 14 bytes per parameter: the statement says 16."),
-    (_fit(states=18), "You took 18 bytes per parameter: the statement says 16."),
     (_fit(ceil, least=_MINUS), "That is one more than fits: round down. And never fewer than none."),
     (lambda memory, devices, n, each: devices * _fit()(memory, devices, n, each),
      _ALL),
@@ -240,6 +239,8 @@ function("cheapest_machine",
      "That is the lowest price of an hour: how many hours does it take, and does it meet the deadline?"),
     (lambda *a: _cheapest(*a, by=lambda hours, price, peak, need, days: ceil(hours / need / 24) * need * price),
      "You paid for whole days: you pay for the hours that the devices work."),
+    (lambda *a: _cheapest(*a, by=lambda hours, price, *_: ceil(hours / a[-1]) * a[-1] * price),
+     "You rounded the hours up: a part of an hour costs its part of the price."),
     (lambda o, *a: _cheapest({name: (price, peak) for name, (peak, price) in o.items()}, *a),
      "Each offer is (peak, price), in this order."),
     (lambda *a: _cheapest(*a, by=lambda hours, price, peak, need, days: need * days * price),
@@ -337,7 +338,6 @@ function("affordable_model",
     *[(lambda d, days, peak, m, each, to=to: d * days * 86400 * peak * m * to(each),
        "Tokens grow with the parameters, so the work goes with N²: take a square root of FLOPs / (6 · tokens_each).")
       for to in (lambda t: 1 / (6 * t * t), lambda t: 6 / t, lambda t: 1 / (6 * t) ** 2, lambda t: 1 / (12 * t))],
-    (lambda *a: _affordable()(*a) ** 4, "Take the square root; you squared."),
     (lambda *a: floor(_affordable()(*a) / 1e9), "Those are billions of parameters: return parameters."),
     ],
     cases=[(64, 30, 989.5e12, 0.4, 20), (8, 14, 989.5e12, 0.5, 200), (1, 1, 312e12, 0.3, 20)],
@@ -349,7 +349,6 @@ function("affordable_model",
 _YEAR = 365.25 * 24 * 3600
 _PER_TOKEN = 2 * 80 * 8 * 128 * 2  # bytes of cache: Llama 3 70B in bfloat16
 
-_HALF = "That is half of the matrix unit's peak, or twice that of the vector unit: take the peak."
 value("gpu_years", 3.14e23 / 125e12 / _YEAR, [
     (3.14e23 / 28e12 / _YEAR, "That is the claim itself: 28 TFLOP/s is not what the matrix unit of a V100 reaches."),
     (3.14e23 / 112e12 / _YEAR, "You took 112 TFLOP/s, the PCIe card's: the one in specs is the SXM2."),
@@ -373,46 +372,41 @@ value("gpu_years", 3.14e23 / 125e12 / _YEAR, [
     (3 * 3.14e23 / 125e12 / _YEAR, "3.14·10²³ FLOP are the whole training, backward pass included."),
     (3.14e23 / 125e12 / (365.25 * 24), "The peak is per second: a year has 365.25 · 24 · 3600 of them."),
     (125e12, "That is the peak, in FLOP/s: how many years does the training take?"),
-    (3.14e23 / 62.5e12 / _YEAR, _HALF),
     (3.14e23 / 250e12 / _YEAR, "Twice the peak: a V100 does not skip zeros, and 125 TFLOP/s count additions, too."),
-    (3.14e23 / 130e12 / _YEAR, "That is the V100S, with 130 TFLOP/s."),
     (355, "That is the claim itself: 28 TFLOP/s is not what the matrix unit of a V100 reaches."),
 ], tolerance=0.01, same=dict.fromkeys([
     "answer = 3.14e+23 / peak // (365.25 * units.DAY)", "answer = 3.14e+23 // peak / (365.25 * units.DAY)",
 ], "the fraction lost is below the tolerance"))
 
 _BOTH = "Keys and values: the cache holds both, in 2 bytes each."
-_CACHE = _PER_TOKEN * 4096  # of a request, 1.34 GB
+_CACHE = _PER_TOKEN * 6000  # of a request, 1.97 GB
 value("requests_that_fit", 45e9 // _CACHE, [
-    (45e9 / 160e6, "That is the page's own count: check its cache of 160 MB for 4096 tokens."),
-    (45e9 // (160 * 2**20), "That is what 160 MiB give: a factor of 8 is missing, the heads of the cache."),
-    (80e9 // _CACHE, "You gave all 80 GB to the caches: the weights take 35 GB."),
-    (80e9 / _CACHE, "The weights take 35 GB; and requests are whole: round down."),
-    (60, "The weights take 35 GB; and round down."),
+    (45e9 / 160e6, "That is the page's own count, for 4096 tokens: check its cache of 160 MB."),
+    *[(count, "You took the page's cache, longer by 6000 / 4096: check its 160 MB for 4096 tokens.")
+      for count in (45e9 / (160e6 * 6000 / 4096), 45e9 // (160e6 * 6000 / 4096))],
+    *[(count, "A factor of 8 is missing in the cache: its heads.")
+      for count in (45e9 // (160 * 2**20), 8 * 45e9 // _CACHE, 8 * 45e9 / _CACHE)],
+    *[(count, "That is for 4096 tokens: these requests have 6000.") for count in (33, 45e9 / (4096 * _PER_TOKEN))],
+    *[(count, "The weights take 35 GB of the 80: caches get the rest.") for count in (80e9 // _CACHE, 80e9 / _CACHE)],
     (45e9 // (8 * _CACHE), "You took 64 heads: the cache has 8, each shared by 8 query heads."),
-    (45e9 / _CACHE, "Requests are whole: round down."),
-    (34, "That is one more than fits: round down."),
-    (32, "One fewer than fit: nothing need stay free."),
+    *[(count, "Requests are whole: round down.") for count in (45e9 / _CACHE, 23)],
+    (21, "One fewer than fit: nothing need stay free."),
     (80e9 / 160e6, "You took the page's cache, and forgot the weights of 35 GB."),
-    *[(few, "The weights take the 35 GB that the page says, not 70 or 140: 45 GB are left.") for few in (0, 7)],
-    *[(count, "You doubled the page's 160 MB: its 8 heads are missing, too.") for count in (140, 45e9 / 320e6)],
-    *[(count, "134 MB? The cache of a request is 1.34 GB.") for count in (10 * 45e9 / _CACHE, 336)],
-    *[(count, _BOTH) for count in (2 * 45e9 / _CACHE, 67, 45e9 / 0.67e9)],
+    *[(few, "The weights take the 35 GB that the page says, not 70 or 140: 45 GB are left.") for few in (0, 5)],
+    *[(count, _BOTH) for count in (2 * 45e9 // _CACHE, 2 * 45e9 / _CACHE)],
     *[(count, "One byte a number, and keys or values alone: the cache holds both, in 2 bytes.")
-      for count in (4 * 45e9 / _CACHE, 134)],
+      for count in (4 * 45e9 / _CACHE, 4 * 45e9 // _CACHE)],
     (2 * 80e9 // _CACHE, "The weights take 35 GB; and the cache holds keys and values, in 2 bytes."),
-    (560, "Not twice the page's number: its cache is too small, so fewer fit."),
-    (31, "Are both in GB? 45·10⁹ bytes over a cache of 1.34·10⁹ bytes."),
     *[(cache, "That is the cache of one request: how many fit into 45 GB?") for cache in (_CACHE, _CACHE / 1e9)],
     (80 * 45e9 // _CACHE, "You counted one layer: there are 80."),
-    (45e9 // _PER_TOKEN, "You counted the cache of one token: a request has 4096."),
-    (45 * 2**30 // _CACHE, "The page counts in GB: 45·10⁹ bytes are left."),
-    (37e9 // _CACHE, "All 80 GB may be used, less the 35 GB of weights."),
+    (45e9 // _PER_TOKEN, "You counted the cache of one token: a request has 6000."),
+    *[(count, "A GB is 10⁹ bytes, of the memory, too: 45·10⁹ bytes are left.")
+      for count in (45 * 2**30 // _CACHE, (80 * 2**30 - 35e9) // _CACHE, 80 * 2**30 // _CACHE)],
     (80e9 // _CACHE + 35e9 // _CACHE, "Take the weights off, do not add them: 45 GB are left."),
-    (35, "Eight times 160 MB is nearly it: 160 are MiB. Work out the cache in bytes."),
     (35e9 // _CACHE, "You gave the caches the place of the weights: 80 GB less 35 GB are left."),
-    (45e9 // (2 * _CACHE), "You took 4 bytes a number, keys and values twice, or 8192 tokens: here they are 4096."),
-    *[(ratio, "That is the factor between the two caches: how many requests fit?") for ratio in (_CACHE / 160e6, 8)],
+    (45e9 // (2 * _CACHE), "You took 4 bytes a number, or keys and values twice."),
+    *[(ratio, "That is the factor between the two caches: how many requests fit?")
+      for ratio in (4096 * _PER_TOKEN / 160e6, 8)],
 ], tolerance=5e-3)
 
 _SCORES = 12 * 96 * 12288 * 2048 / (6 * 175e9)  # of GPT-3: attention over all else
@@ -426,7 +420,7 @@ value("gpt3_scores", (0.213 * 125 / 24.6 - 1) / _SCORES, [
     (24.6 / 125 * (1 + _SCORES), _NOT),
     *[(twice, "20.2 % has the scores once already. Or are these TFLOP/s? Divide by what the scores add once.")
       for twice in (2, (21.3 / 20.2 - 1) / _SCORES)],
-    *[(count, _DIGITS) for count in (2.7, 2.85, 3.1, 3.2, 3.5)],
+    *[(count, _DIGITS) for count in (2.7, 2.85, 3.1, 3.2)],
     (3 * (0.213 * 125 / 24.6 - 1) / _SCORES, "4 · L · D · T is the forward pass alone: take 12 · L · D · T."),
     (96 * (0.213 * 125 / 24.6 - 1) / _SCORES, "You left out the L of 12 · L · D · T, or counted layers."),
     (2 * (0.213 * 125 / 24.6 - 1) / _SCORES, "You took half the scores: 12 · L · D · T counts them in full."),
@@ -434,7 +428,10 @@ value("gpt3_scores", (0.213 * 125 / 24.6 - 1) / _SCORES, [
     ((0.213 * 125 / 24.6 - 1) / _SCORES / 2, "12 · L · D · T counts forward and backward already: do not double it."),
     (4, "Once too often: did you count the 6N as one, too?"),
     (12, "The question is how often all of 12 · L · D · T was added."),
-    (12 * (0.213 * 125 / 24.6 - 1) / _SCORES, "The question is how often 12 · L · D · T was added, the 12 included."),
+    (1 / _SCORES, "So often do the scores fit into 6N: by which share is 21.3 % more than the 19.7 % without scores?"),
+    ((0.213 - 24.6 / 125) / _SCORES, "You divided a difference of MFUs: divide it by the 19.7 % first."),
+    ((0.213 * 125e12 - 24.6e12) / (_SCORES * 6 * 175e9), "Those are tokens per second: divide by 24.6e12 / 6N."),
+    (_SCORES * 6 * 175e9, "Those are FLOP per token: how often were they added?"),
     (_SCORES, "That is what the scores add once, as a share: how often were they added?"),
     (100 * _SCORES, "That is what the scores add once, in per cent: how often were they added?"),
     (19.7, _NOT),
