@@ -38,6 +38,7 @@ _RIGHT = (148, 148, 186, 240, 378, 620, 630, 698)  # the edge of the card of a l
 Edge = tuple[int, float, float]  # of a box of loops: its cells, and its way to the right and down
 _PLAIN = {"label": "_", "marker": ""}
 _TIP = {"arrowstyle": "-|>,head_length=0.25,head_width=0.14", "linewidth": 1.0}
+_COPIED = {"scores": "q and k", "weighted sum": "v", "output": "result"}  # of attention that is not fused
 _VECTOR = {"norm", "rotate", "softmax", "add", "GELU", "gated SiLU"}  # boxes whose work the vector units do
 _BOUNDS = {"compute": (VERMILLION, TINTS[1]), "memory": (BLUE, TINTS[0]), "": (GREY, "white")}
 
@@ -56,6 +57,9 @@ def block(config: Config, batch: int, tokens: int, *, upto: int = 7, decode: boo
     longest = max(_sums(list(kernel))["seconds"] for _, kernel in whole)  # decoding keeps the bars' scale
     right, early = _RIGHT[upto], upto < 5  # where half of the card would stay empty, the letters have room
     title = f"A block of {config.name}{', decoding' if decode else ''}"
+    if upto == 2 and not fused:  # all that this card tells
+        each = units.si(2 * batch * tokens * config.width, "B")
+        title = f"{config.name}: {sum(1 + said.count(' and ') for said in _COPIED.values())} copies of {each}"
     fig, ax = _sheet(_TOP + _ROW * (len(boxes) + 1) + 8, title, *((36, right + 224) if early else ()))
     letters = _letters(config, batch, tokens, decode, upto)[: -1 if early else None]  # the format comes with the bytes
     if early:  # in a box, off the lines of the rows: no column
@@ -73,7 +77,8 @@ def block(config: Config, batch: int, tokens: int, *, upto: int = 7, decode: boo
         middle = row + len(kernel) // 2
         for row, box in enumerate(kernel, row):  # noqa: B020
             looks[row] = ink, tint
-            cells = {"layout": box.layout, "shape": box.shape.replace(", ", "\n")}
+            said = _COPIED.get(box.name) if upto == 2 and not fused else None
+            cells = {"layout": f"copy\n{said}" if said else box.layout, "shape": box.shape.replace(", ", "\n")}
             cells |= {"parameters": _short(box.parameters), "FLOPs": _short(box.flops)}
             cells |= {name: own[name] for name in ("bytes", "FLOP/B", "ridge", "time", "kept") if row == middle}
             words.append(_cells(ax, box.name, cells, row, upto))

@@ -15,8 +15,16 @@ from helpers.exercises.exercise import Exercise, function, guess, part, parts, v
 # fmt: off
 
 
-def _but(k: int) -> Callable[[Sequence[int]], tuple[int, ...]]:
-    return lambda right: tuple(sorted({*right} ^ {k}))
+_SEVEN = (
+    "1: m is contiguous, and has a view in any shape of 24.", "2: reshape looks for a view, but here finds none.",
+    "3: a list as index always copies.", "4: flip would need a negative stride, which PyTorch does not have.",
+    "5: m is float32 already, so float() returns m itself.", "6: each number is converted to another dtype.",
+    "7: numpy() and from_numpy() both use the memory that is there.",
+)
+
+
+def _but(ks: Sequence[int]) -> Callable[[Sequence[int]], tuple[int, ...]]:
+    return lambda right: tuple(sorted({*right} ^ {*ks}))
 
 
 guess("three_words", "`contiguous` writes every number once more; the other two write none.",
@@ -24,44 +32,32 @@ guess("three_words", "`contiguous` writes every number once more; the other two 
       (12.6, "That is read and written: only what is written is new."),
       (1.57, "Each number has 4 bytes."), (6, "That is in MiB: a MB has 10⁶ bytes."),
       (6291456, "That is in bytes: the question asks for MB."))
-guess("next_token", "A token has 12 heads of 64 channels.",
-      (64, "That is how far away the next head is."), (786432, "That is how far away the next text is."),
-      (3072, "Those are bytes: a stride counts cells."), (1, "That is how far away the next channel is."),
-      (12, "Each head has 64 channels, too."), (65536, "A step passes 12 and 64, but not the tokens."),
-      (1024, "That is how many tokens there are: a step passes what stands to their right."))
 guess("permuted_note", "Each stride comes along with its dimension.",
       ((6, 3, 1), "So it would be in a fresh tensor of that shape, but nothing has moved."),
       ((12, 4, 1), "That is the stride of z itself."), ((4, 2, 3), "That is the new shape."),
       ((2, 0, 1), "That is the order of the dimensions; the question asks for their strides."),
+      ((4, 12, 1), "You exchanged the first two: 2, 0, 1 says from which old place each one comes."),
       ((4, 1, 12), "You sent dimension 0 to place 2: permute(2, 0, 1) fetches dimension 2 to place 0."),
       ((1, 4, 12), "You reversed all three: behind the last come the first two, in their old order."))
-guess("seven_lines", "Views: the first reshape, float and NumPy.", *[(_but(k), each) for k, each in enumerate((
-    "1: m is contiguous, and has a view in any shape of 24.", "2: reshape looks for a view, but here finds none.",
-    "3: a list as index always copies.", "4: flip would need a negative stride, which PyTorch does not have.",
-    "5: m is float32 already, so float() returns m itself.", "6: each number is converted to another dtype.",
-    "7: numpy() and from_numpy() both use the memory that is there."), 1)],
-      ((2, 3, 4, 5, 6, 7), "5: m is float32 already, so float() returns m itself. 7: NumPy uses the same memory."))
-guess("small_slice", "A view holds on to the whole storage, not just to its own elements.",
-      (12, "So says part.nbytes, but that counts elements, not what they keep alive."),
-      (10e6, "That is how many numbers it had, of 4 bytes each."), (0, "part still needs the storage."))
+guess("seven_lines", "", *[(_but(ks), " ".join(_SEVEN[k - 1] for k in ks))  # each that is missing or too many
+                           for count in range(1, 8) for ks in itertools.combinations(range(1, 8), count)])
 guess("all_windows", "These are the million numbers, each counted once.",
       (2.05e9, "That is numel × element size: most cells count 512 times."), (2048, "That is one window."),
       (1e6, "That is how many numbers there are, of 4 bytes each."), (512, "That is one window, without its bytes."))
 guess("one_token", "With one token the next head does come 64 cells later. So a test with T = 1 finds no bug.",
       ("error", "Nothing lies between two heads of a single token."), ("copy", "view never copies."))
-guess("far_apart", "It fetches 16 times as many bytes, 128 MB for 8 MB of numbers.",
-      (1, "Both add as many numbers, but the adding is not what takes the time."),
-      (16, "So many times the bytes, indeed; the rest is how fast this machine fetches them."))
 guess("product_and_sum", "4 MB for the result and 4 MB for the product, which nobody asked for.",
       (4e6, "The product has to be somewhere, too."), (12e6, "a, b and c are not new."),
       (0, "Neither works in place: each writes a new tensor."), (20e6, "a, b and c are not new."),
       (16e6, "a, b and c are not new; the product is."))
 guess("one_weight", "The batch merges with the rows.",
       (32, "All meet the same weight, so their rows can form one tall matrix."),
+      (512, "That is how many rows the one tall matrix has."),
       (4, "Both batch dimensions merge, not one alone."), (8, "Both batch dimensions merge, not one alone."))
 guess("cache_repeated", "The line writes the whole cache, four times over.",
       (1.07, "That is the cache itself."), (2.15, "That is for the keys or the values alone."),
       (0, "expand is free; the reshape behind it is not."), (0.134, "That is one layer of 32."),
+      (0.0671, "Those are the keys or the values of one layer of 32."),
       (3.22, "The copy holds the first of the four, too."),
       (5.37, "The cache is read, too, but the question is what is written."),
       (8.59, "A bfloat16 has 2 bytes, and only what is written counts."), (4, "That is in GiB: a GB has 10⁹ bytes."))
@@ -151,13 +147,13 @@ function("index_at",
     (lambda offset, shape: _digits(offset, [n * s for n, s in zip(shape, _dense(shape), strict=True)],
                                    operator.floordiv, operator.mod),
      "A stride is the product of the sizes to its right, without its own."),
-    (lambda offset, shape: _digits(offset, shape, operator.floordiv, operator.mod),
-     "Divide by the stride, not by the size."),
+    (lambda offset, shape: _digits(offset, (*shape[:-1], 1), operator.floordiv, operator.mod),
+     "You divided by the size: divide by the stride, the product of the sizes to its right."),
+    (lambda offset, shape: _digits(offset, _dense(shape), lambda o, s: round(o / s), operator.mod),
+     "round goes up where a half or more is left: use //."),
     (lambda offset, shape: tuple(_dense(shape)), "Those are the strides: how many of each fit into the offset?"),
     (lambda offset, shape: torch.tensor([_index_at(offset, shape)]),
      "That is a matrix with one row, as nonzero() gives it: return the row itself."),
-    (lambda offset, shape: sum(n * s for n, s in zip(shape, _dense(shape), strict=True)),
-     "That goes from an index to a cell; here it is the other way round, to one index for each dimension."),
     (lambda offset, shape: tuple(i + 1 for i in _index_at(offset, shape)), "Indices start at 0."),
     ],
     cases=[(7, (3, 4)), (23, (2, 3, 4)), (13, (2, 3, 4)), (0, (5,)), (1234, (10, 10, 20))], draw=_draw_cell)
@@ -190,7 +186,10 @@ function("windows",
     (lambda x, size: _windows(x, size).t(), "Each row is to be one window; yours are the columns."),
     (lambda x, size: x[: len(x) // size * size].reshape(-1, size), _APART),
     (lambda x, size: _windows(x, size, more=1), _TOO_MANY),
-    (lambda x, size: x.view(-1, size), _APART),
+    (lambda x, size: torch.as_strided(x, (len(x) - size + 1, size), (size, 1)),
+     "The next window starts one element further, not one window further."),
+    (lambda x, size: torch.as_strided(x, (len(x) - size + 1, size), (x.stride(), x.stride())),
+     "x.stride() is a tuple; its one number is x.stride(0)."),
     (lambda x, size: torch.as_strided(x, (len(x) - size + 1, size), (size * x.stride(0), x.stride(0))),
      "The next window starts one element further, not one window further."),
     (lambda x, size: torch.as_strided(x, (len(x) - size + 1, size), (x.stride(0), 1)),
@@ -199,8 +198,6 @@ function("windows",
      "The elements inside a window are right, but the next window starts x.stride(0) further, too."),
     (lambda x, size: torch.as_strided(x, (len(x) // size, size), (size, 1)), _APART),
     (lambda x, size: _windows(x, size, step=4), "A stride counts cells, not bytes: take x.stride(0)."),
-    (lambda x, size: x.expand(len(x) - size + 1, -1)[:, :size],
-     "Each of your rows is the first window: the next must start one element further."),
     (lambda x, size: torch.as_strided(x, (len(x) - size + 1, size), x.stride()),
      "Read the error: as_strided wants two strides, counted in elements."),
     (lambda x, size: _windows(x.contiguous(), size),
@@ -324,7 +321,8 @@ function("fewest_dimensions",
     (_merging(lambda n, n1, s, s1: s in (0, n1 * s1)), "A stride of 0 is no exception: it has to fit, too."),
     (lambda n, s: _fewest(n, s) - 1, "One too few: n dimensions have n − 1 pairs."),
     (lambda n, s: _fewest(n, s) + 1, "One too many: if all pairs merge, one dimension is left."),
-    (lambda n, s: n[len(n)], "Your range ends too late: n dimensions have n − 1 pairs."),
+    (lambda n, s: len(set(s)), "You counted different strides: what counts is whether neighbours merge."),
+    (lambda n, s: _fewest(n, s) - 1 or 1, "n dimensions have n − 1 pairs: start from 1, not only where none is left."),
     (lambda n, s: _fewest(*zip(*sorted(zip(n, s, strict=True), key=lambda d: d[::-1], reverse=True), strict=True)),
      "You sorted the dimensions by stride: only neighbours in the given order may merge."),
     (lambda n, s: 1 + sum(map(operator.ne, s, _dense(n))), _FRESH),
@@ -341,8 +339,6 @@ function("fewest_dimensions",
      "Your return stands inside the loop, which ends after the first pair."),
     (lambda n, s: 1 + _fewest(n[:-1], s[:-1]) if len(n) > 1 else 1,
      "Your range ends too soon: the last pair is missing."),
-    (lambda n, s: len(n) - sum((1 + len(list(run))) // 2 for fits, run in itertools.groupby(_fits(n, s)) if fits),
-     "Three neighbours may become one: after a merge, go on with the next pair and with its own strides."),
     (lambda n, s: len(n), "Some neighbours merge into one dimension: compare the strides of each pair."),
     ],
     cases=[((3, 4), (4, 1)), ((4, 3), (1, 4)), ((2, 3, 4), (12, 4, 1)), ((3, 2, 4), (4, 12, 1)), ((4, 5), (5, 2)),
@@ -382,8 +378,9 @@ function("swap_rows",
      "Sums and differences lose the row where i and j are equal, and they round."),
     (_swap("x[i].add_(x[j]); x[j].neg_().add_(x[i]); x[i].sub_(x[j])"),
      "Sums and differences lose the row where i and j are equal, and they round."),
+    (_swap("if i != j: x[i] += x[j]; x[j] = x[i] - x[j]; x[i] -= x[j]"),
+     "Sums and differences round, and lose a number beside a much larger one: keep a row instead."),
     (_swap("x[[i, j]] = x[[j, i]]"), "A list as index copies both rows, and needs an index tensor on each side."),
-    (_swap("p = list(range(len(x))); p[i], p[j] = j, i; x[:] = x[p]"), "An index copies the whole matrix first."),
     (lambda x, i, j: _swapped(x, i, j).clone(), "The swap is right; return x itself, not a copy of it."),
     (lambda x, i, j: (x[i].clone(), _swapped(x, i, j))[0],
      "You return another tensor: exchange the rows of x itself, and return x."),
@@ -398,7 +395,7 @@ function("swap_rows",
            (torch.arange(9.0).view(3, 3), 1, 1), (torch.tensor([[1e300, 1], [2, 3]], dtype=torch.float64), 0, 1),
            (torch.tensor([[1e9, 1.0], [1.0, 1e9], [2.0, 3.0]]), 0, 1)],  # sums and differences of rows would round
     draw=lambda r: (whole(r, 5, 5, most=99), r.randint(0, 4), r.randint(0, 4)),
-    in_place=True, cost=allocated_bytes, at=[(torch.arange(40_000.0).view(400, 100), 3, 5)], room=1.05)
+    in_place=True, tolerance=0, cost=allocated_bytes, at=[(torch.arange(40_000.0).view(400, 100), 3, 5)], room=1.05)
 
 
 def _grouped(q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
@@ -410,6 +407,7 @@ def _repeated(q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
     return q @ k.repeat_interleave(q.shape[1] // k.shape[1], 1).mT
 
 
+_KEPT = "One score matrix for each query head is asked for: you kept one for each key head."
 _GROUP = "Several query heads share a key head, and stretched keys have no such view: group the queries instead."
 _TWICE = ("The scores are right, but written twice: first by the product, and then once more to bring them into their "
           "places, as by stack, cat, clone, reshape or an assignment.")
@@ -438,11 +436,10 @@ function("grouped_scores",
     (lambda q, k: _grouped(q, k).mT, "The tokens of the queries are the rows and those of the keys the columns."),
     (lambda q, k: (q.clone().view(*k.shape[:2], -1, k.shape[3]) @ k.mT).view(*q.shape[:3], -1),
      "The scores are right, but the queries are copied first: they are contiguous, and have their view."),
-    (lambda q, k: q.view(1, 8, 4, 128) @ k.mT, "Those are the sizes of section 12: take them from queries.shape."),
+    (lambda q, k: q.view(1, 8, 4, 128) @ k.mT, "Those are the sizes of section 11: take them from queries.shape."),
     (lambda q, k: (q.view(len(q), -1, *k.shape[1:2], *q.shape[2:]).transpose(1, 2).flatten(2, 3) @ k.mT).view(
         *q.shape[:3], -1),
      "Neighbouring query heads form a group: (K, H // K), not (H // K, K)."),
-    (lambda q, k: _grouped(q, k).view(*q.shape[:3], q.shape[2]), "As many columns as there are keys: S, not T."),
     (lambda q, k: (q.view(*k.shape[:2], -1, *q.shape[2:]) @ k.mT).view(*q.shape[:3], -1),
      "Five dimensions meet four, and the batch of the keys their heads: merge heads and tokens first."),
     (lambda q, k: (q.view(*k.shape[:2], -1, *q.shape[2:]) @ k.mT).view(*q.shape[:3], k.shape[2]),
@@ -454,8 +451,9 @@ function("grouped_scores",
      "The heads come before the tokens, and a view does not exchange them."),
     (lambda q, k: _grouped(q, k).view(*q.shape[:2], k.shape[2], -1),
      "The tokens of the queries are the rows, and a view does not exchange them with the columns."),
-    (lambda q, k: torch.nn.functional.scaled_dot_product_attention(q, k, k, enable_gqa=True),
-     "That is the whole of attention: the question asks for the scores alone."),
+    (lambda q, k: _grouped(q, k).view(*k.shape[:2], -1, *_grouped(q, k).shape[2:]).mean(2), _KEPT),
+    (lambda q, k: _grouped(q, k).view(*k.shape[:2], -1, *_grouped(q, k).shape[2:]).sum(2), _KEPT),
+    (lambda q, k: q[:, : k.shape[1]] @ k.mT, _KEPT),
     (lambda q, k: _grouped(q, k) / math.sqrt(q.shape[3]), "The scores are asked for as they are, without the scale."),
     (lambda q, k: _grouped(q, k).softmax(-1), "The scores are asked for as they are, before the softmax."),
     (lambda q, k: q @ k[:, :1].mT, "You used the first key head alone."),
