@@ -23,7 +23,8 @@ guess("square_matmul", "It is n/3: 2n³ FLOPs, and three matrices of 2n² bytes 
     (2048, "Those are the FLOPs for each number of the result."), (2 * 1024**3, "Those are the FLOPs."))
 guess("relu_seconds", "4.19 MB at 3.35 TB/s. At its peak the arithmetic takes 15.7 ns, 80 times less.",
     (lambda right: right / 2, "You forgot the write."), (lambda right: right * 2, "A number has 2 bytes here, not 4."),
-    (2**20 / 67e12, "That is the arithmetic."), (lambda right: right / 1000, "A microsecond is 1e-6 s."), (2**20 / 989.5e12, "That is the arithmetic, and of the matrix units."))
+    (2**20 / 67e12, "That is the arithmetic."), (lambda right: right / 1000, "A microsecond is 1e-6 s."),
+    (2**20 / 989.5e12, "That is the arithmetic, and of the matrix units."))
 guess("gelu_bytes", "Eight operators move 18 tensors; the fused one moves 2.",
     (8, "Two of the eight read two tensors."), (18, "The fused one moves 2."),
     (16, "Two of the eight read two tensors, and the fused one moves 2."),
