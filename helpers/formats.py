@@ -167,7 +167,7 @@ def decode(code: int, fmt: FloatFormat | str | torch.dtype) -> Decoded:
     return Decoded(sign, exponent, fraction, -value if sign else value, kind)
 
 
-def encode(value: Real, fmt: FloatFormat | str | torch.dtype, saturate: bool = False) -> int:
+def encode(value: Real, fmt: FloatFormat | str | torch.dtype) -> int:
     """The code of the representable number nearest to the value; a tie goes to the even code.
 
     >>> encode(1.5, "float16") == 0b0_01111_1000000000
@@ -175,8 +175,8 @@ def encode(value: Real, fmt: FloatFormat | str | torch.dtype, saturate: bool = F
 
     Integers and fractions of any size are rounded once, exactly. A value that rounds beyond the largest finite number
     becomes infinity; in a format without infinities (float8_e4m3fn) it becomes NaN, and in one without either
-    (float4_e2m1fn) the largest finite number; so it does in every format with `saturate=True`. Infinities are treated
-    like such values. A NaN becomes the quiet NaN of the format.
+    (float4_e2m1fn) the largest finite number. Infinities are treated like such values. A NaN becomes the quiet NaN of
+    the format.
 
     Raises TypeError for anything but a real number, ValueError for a NaN where the format has none.
     """
@@ -193,7 +193,7 @@ def encode(value: Real, fmt: FloatFormat | str | torch.dtype, saturate: bool = F
     magnitude = fmt.max_code + 1 if exact in (math.inf, -math.inf) else _round(abs(Fraction(exact)), fmt)
     if magnitude <= fmt.max_code:
         return sign | magnitude
-    if saturate or fmt.nonfinite == "none":
+    if fmt.nonfinite == "none":
         return sign | fmt.max_code
     return sign | (fmt.max_code + 1)  # the code after the largest finite one is infinity, or the NaN of float8_e4m3fn
 

@@ -49,17 +49,13 @@ class Roofline:
         """
         return min(float(self.peak), self.bandwidth * _quantity(intensity, "intensity"))
 
-    def seconds(self, cost: Any, nbytes: float | None = None, *, overlap: bool = True) -> float:
-        """The least time for a cost, the larger of FLOPs / peak and bytes / bandwidth; without overlap, their sum.
+    def seconds(self, cost: Any, nbytes: float | None = None) -> float:
+        """The least time for a cost: the larger of FLOPs / peak and bytes / bandwidth.
 
-        >>> machine = Roofline(peak=100.0, bandwidth=10.0)
-        >>> machine.seconds(400, 20), machine.seconds(400, 20, overlap=False)
-        (4.0, 6.0)
-
-        The two are the lower and the upper bound of the model, and never more than a factor of 2 apart.
+        >>> Roofline(peak=100.0, bandwidth=10.0).seconds(400, 20)
+        4.0
         """
-        times = self._times(cost, nbytes)
-        return max(times) if overlap else sum(times)
+        return max(self._times(cost, nbytes))
 
     def bound(self, cost: Any, nbytes: float | None = None) -> Literal["memory", "compute"]:
         """Which of the two times is the larger: "memory" below the ridge, "compute" from the ridge on.

@@ -258,7 +258,7 @@ def test_of_many_ops_no_label_lies_on_another():
     (lambda: draw.storage({"x": MATRIX, "y": MATRIX.clone()}, "t"), "y has another storage"),
     (lambda: draw.storage({"x": MATRIX}, "t", trace=(0, 0)), "a trace follows one element of one tensor"),
     (lambda: draw.merging({"x": MATRIX[0]}, "t"), "at least 2 × 2"),
-    (lambda: draw.walk({"x": torch.zeros(1000, 16).t()}, "t", steps=500), "on 24 lines"),
+    (lambda: draw.walk({"x": torch.zeros(1000, 32).t()}, "t"), "on 24 lines"),
     (lambda: draw.bars({"a": -1.0}, "t", "x"), "of 0 or more each"),
     (lambda: draw.bars({"a": dict.fromkeys("pqrstuv", 1)}, "t", "x"), "1 to 6 parts"),
     (lambda: draw.dots({"a": 0.0}, "t", "x"), "only values above 0"),

@@ -107,13 +107,6 @@ def test_the_nan_is_the_quiet_one():
     assert encode(math.nan, "float16") == torch.tensor(math.nan).half().view(torch.int16).item() == 0x7E00
 
 
-@EACH
-def test_saturate_stops_at_the_largest_number(fmt):
-    for value in (math.inf, 3 * Fraction(fmt.max)):
-        assert encode(value, fmt, saturate=True) == fmt.max_code
-        assert encode(-value, fmt, saturate=True) == fmt.sign_bit | fmt.max_code
-
-
 def test_limits_agree_with_finfo():
     for fmt in IN_TORCH:
         info = torch.finfo(fmt.dtype)

@@ -14,6 +14,7 @@ from helpers.draw.drawing import (  # isort: skip
 from helpers.storage import layout, offset_of, plan_view, same_storage
 
 _DIM_COLOURS = (BLUE, GREEN, INKS[VERMILLION])
+_LINE = 64  # bytes of a cache line
 _MARGIN = 2.2  # room for the names at the left; lengths here are in storage cells
 Views = Mapping[str, torch.Tensor]
 
@@ -205,16 +206,16 @@ def merging(views: Views, title: str) -> Made:
 
 
 @drawn("Cache lines")
-def walk(views: Views, title: str, *, steps: int = 16, line: int = 64) -> Made:
-    """The cache lines that the first steps of a walk touch: a row per line of memory, a cell per element.
+def walk(views: Views, title: str) -> Made:
+    """The cache lines of 64 bytes that 16 steps of a walk touch: a row per line of memory, a cell per element.
 
     `views` maps the name of a walk to a tensor whose elements are visited in order; they share a storage. Cells carry
-    the number of the step, and are grey where they are fetched in vain. `line` is the size of a cache line in bytes.
-    Raises ValueError for more than three walks, and for walks beyond 24 lines of 32 elements.
+    the number of the step, and are grey where they are fetched in vain. Raises ValueError for more than three walks,
+    and for walks beyond 24 lines of 32 elements.
     """
     first = next(iter(views.values()))
-    wide = line // first.element_size()
-    orders = {name: offsets(view)[:steps] for name, view in views.items()}
+    wide = _LINE // first.element_size()
+    orders = {name: offsets(view)[:16] for name, view in views.items()}
     tall = max(map(max, orders.values())) // wide + 1
     if len(views) > 3 or not 1 <= wide <= 32 or tall > 24 or any(not same_storage(first, v) for v in views.values()):
         raise ValueError(f"up to 3 walks of one storage on 24 lines of 32 elements, got {len(views)}, {tall} × {wide}")
@@ -232,9 +233,9 @@ def walk(views: Views, title: str, *, steps: int = 16, line: int = 64) -> Made:
         count = f"{len(lines)} line{'s' if len(lines) > 1 else ''}"
         counts.append(f"{name}: {len(order)} steps touch {count}")
         ax.text(left, 2.3, name, fontsize=9, weight="bold")
-        ax.text(left, 1.3, f"{len(order)} steps, {count} ({len(lines) * line} bytes)", fontsize=8.5)
+        ax.text(left, 1.3, f"{len(order)} steps, {count} ({len(lines) * _LINE} bytes)", fontsize=8.5)
     ax.set(xlim=(-0.1, len(views) * (wide + 2) - 1.9), ylim=(-tall + 0.9, 3.3))
-    return fig, f"{'; '.join(counts)}, of {line} bytes each."
+    return fig, f"{'; '.join(counts)}, of {_LINE} bytes each."
 
 
 @drawn("Strips of cells")
