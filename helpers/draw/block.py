@@ -60,13 +60,17 @@ def block(config: Config, batch: int, tokens: int, *, upto: int = 7, decode: boo
     if upto == 2 and not fused:  # all that this card tells
         each = units.si(2 * batch * tokens * config.width, "B")
         title = f"{config.name}: {sum(1 + said.count(' and ') for said in _COPIED.values())} copies of {each}"
-    fig, ax = _sheet(_TOP + _ROW * (len(boxes) + 1) + 8, title, *((36, right + 224) if early else ()))
+    flops, most = sum(box.flops for box in boxes), max(box.flops for box in boxes)
+    if bars := 100 * (upto == 4):  # of the FLOPs, in pixels
+        bare = sum(box.flops for box in boxes if not box.parameters)
+        title += f": {bare / flops:.0%} of the FLOPs in boxes without parameters"
+    fig, ax = _sheet(_TOP + _ROW * (len(boxes) + 1) + 8, title, *((36, right + bars + 224) if early else ()))
     letters = _letters(config, batch, tokens, decode, upto)[: -1 if early else None]  # the format comes with the bytes
     if early:  # in a box, off the lines of the rows: no column
         top = _y(1.5)
-        ax.add_patch(Rectangle((right + 24, top - 18), 198, 16 + 20 * len(letters), fill=False, edgecolor=GREY))
+        ax.add_patch(Rectangle((right + bars + 24, top - 18), 198, 16 + 20 * len(letters), fill=False, edgecolor=GREY))
         for place, letter in enumerate(letters):
-            _write(ax, right + 36, top + 20 * place, letter, fontsize=8.5, label="")
+            _write(ax, right + bars + 36, top + 20 * place, letter, fontsize=8.5, label="")
     else:
         lines = "\n".join(map(" · ".join, ([*letters[:3], letters[-1]], letters[3:-1])))
         _write(ax, 12, 46, lines, color=INKS[GREY], fontsize=8, label="")
@@ -76,6 +80,9 @@ def block(config: Config, batch: int, tokens: int, *, upto: int = 7, decode: boo
         ink, tint = _BOUNDS[own["bound"] if upto >= 5 else ""]
         middle = row + len(kernel) // 2
         for row, box in enumerate(kernel, row):  # noqa: B020
+            if bars:
+                ink, tint = _BOUNDS["memory" if box.parameters else "compute"]
+                ax.add_patch(Rectangle((386, _y(row) - 6), bars * box.flops / most, 12, color=ink, linewidth=0))
             looks[row] = ink, tint
             said = _COPIED.get(box.name) if upto == 2 and not fused else None
             cells = {"layout": f"copy\n{said}" if said else box.layout, "shape": box.shape.replace(", ", "\n")}
@@ -94,7 +101,7 @@ def block(config: Config, batch: int, tokens: int, *, upto: int = 7, decode: boo
     ax.plot([30, right], [_y(row - 0.5)] * 2, color=BLACK, linewidth=0.8, **_PLAIN)
     _write(ax, _MIDDLE, _y(row), "the block", "center", weight="bold")
     total = _sums(boxes) | {"ridge": "", "parameters": _short(sum(box.parameters for box in boxes))}
-    total |= {"FLOPs": _short(sum(box.flops for box in boxes)), "time": units.duration(seconds)}
+    total |= {"FLOPs": _short(flops), "time": units.duration(seconds)}
     words.append(_cells(ax, "the block", total, row, upto, weight="bold"))
     _stack(ax, boxes, looks)
     _write(ax, _MIDDLE, _TOP - 14, "b t d", "center", fontsize=8, color=INKS[GREY])
