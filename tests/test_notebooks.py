@@ -3,16 +3,14 @@
 import ast
 import copy
 import re
-from functools import cache
 from urllib.parse import unquote
 
 import nbformat
 import pytest
-from nbclient.exceptions import CellExecutionError
 
 from helpers.exercises import EXERCISES
 from tests.tools import refresh
-from tests.tools.course import NOTEBOOKS, WORDS, exercises, guessed, kernel, keys, pace, read, sections, tags
+from tests.tools.course import NOTEBOOKS, exercises, guessed, keys, pace, read, sections, tags
 
 KNOWN_TAGS = {"nbval-ignore-output", "raises-exception", "exercise", "exercise-spec", "show-code"}
 # A time of day, an object's address, a file's path or a version would differ on the next machine.
@@ -52,55 +50,6 @@ def texts(cell):
         for kind, text in output.get("data", {}).items():
             if kind.startswith("text/"):
                 yield kind, text
-
-
-@cache
-def played(path):
-    """A learner's session: all cells in order with the exercises solved, and then all again from the last to the first.
-
-    Gives what each exercise said, and what was different in each cell the second time. The second time the stubs are
-    back: what a solution leaves behind must not disturb the lesson, either.
-    """
-    stored = read(path)
-    notebook = copy.deepcopy(stored)
-    tasks = exercises(notebook)
-    for task in tasks:
-        notebook.cells[task.index].source = task.solution
-    different = []
-    with kernel(notebook, path.parent, WORDS) as execute:
-        for index in range(len(notebook.cells)):
-            execute(index)
-        said = {task.name: notebook.cells[task.index].outputs[-1].data["text/plain"] for task in tasks}
-        for index in reversed(range(len(notebook.cells))):
-            cell, before = notebook.cells[index], stored.cells[index]
-            cell.source = before.source
-            try:
-                execute(index)
-            except CellExecutionError as error:
-                different.append(f"cell {index} raises {error.ename}: {error.evalue}\n{cell.source}")
-                continue
-            if cell.cell_type == "code" and "nbval-ignore-output" not in tags(cell):
-                then, now = dict(texts(before)), dict(texts(cell))
-                if now != then:
-                    different.append(f"cell {index} showed\n{then}\nand now shows\n{now}\n{cell.source}")
-    return said, different
-
-
-def test_solutions(path):
-    said, _ = played(path)
-    assert said == {name: f"✓ {name}: correct." for name in said}
-
-
-def test_run_again(path):
-    """A learner changes a guess and runs that cell: it must not need what a later cell has changed."""
-    _, different = played(path)
-    if different:
-        pytest.fail(
-            f"{len(different)} cells do not give the same when all are run again from the last to the first: let each "
-            "section have its own names, and let a cell that changes a thing also make it.\n\n"
-            + "\n\n".join(different),
-            pytrace=False,
-        )
 
 
 def test_minutes(path, notebook):

@@ -163,7 +163,8 @@ def status(source: str, found: dict[str, Any]) -> str:
 
 
 def findings(path: Path) -> tuple[int, list[str]]:
-    """How many slips a notebook has, and what is to be mended: slips that are accepted, and lists that are out of date.
+    """How many slips a notebook has, and what is to be mended: a solution that is refused, or needs a name
+    from further down, slips that are accepted, and lists that are out of date.
 
     Exercises that only choose among words are left out: there every other word is wrong.
     """
@@ -172,6 +173,8 @@ def findings(path: Path) -> tuple[int, list[str]]:
         exercise = EXERCISES[task.name]
         choices = [part.words for part in exercise.parts.values()]
         passed = set()
+        if status(task.solution, found) != "correct":
+            wrong.append(f"{task.name} refuses its own solution")
         for source, line in () if choices and all(choices) else slips(task.solution):
             total += 1
             if status(source, found) == "correct":
