@@ -219,11 +219,6 @@ def test_a_row_may_have_an_open_dot():
     assert [line.get_xydata().tolist() for line in ax.lines if line.get_color() == "white"] == [[[20, 1]]]
 
 
-def test_a_number_that_all_of_many_rows_share_is_written_once():
-    drawn = texts(draw.bars({row: {"same": 4, "own": own} for own, row in enumerate("abcde", 5)}, "t", "FLOP"))
-    assert drawn.count("4") == 1 and set("56789") <= set(drawn)
-
-
 def test_a_prediction_is_open_and_a_measurement_filled():
     drawing = draw.dots({"a": (1e-3, 2e-3)}, "title", "time", ("bound", "measured"))
     faces = {line.get_label(): line.get_markerfacecolor() for line in drawing.figure.axes[0].lines}

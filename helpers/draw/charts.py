@@ -69,8 +69,12 @@ def bars(sizes: Mapping[str, float | Sizes], title: str, xlabel: str, limit: tup
     totals = {row: sum(stack.values()) for row, stack in stacks.items()}
     far, ends = max(*totals.values(), limit[1] if limit else 0), np.zeros(len(stacks))
     several = max(map(len, stacks.values())) > 1
-    wide = {size: size > far * (0.016 + 0.013 * len(f"{size:.3g}")) for row in stacks.values() for size in row.values()}
-    small = [[part for part in parts if several and not wide.get(row.get(part), True)] for row in stacks.values()]
+
+    def fits(size: float) -> bool:
+        """Whether a part is as wide as its number."""
+        return size > far * (0.016 + 0.013 * len(f"{size:.3g}"))
+
+    small = [[part for part, size in row.items() if several and not fits(size)] for row in stacks.values()]
     tall = 0.58 if any(small) else 0.4
     room = 0.85 + 0.25 * bool(limit) + 0.16 * (title + xlabel).count("\n") + 0.25 * several * math.ceil(len(parts) / 4)
     fig, ax = canvas(room + tall * len(stacks), title, xlabel)
@@ -78,9 +82,7 @@ def bars(sizes: Mapping[str, float | Sizes], title: str, xlabel: str, limit: tup
         sizes_ = np.array([stack.get(part, 0.0) for stack in stacks.values()])
         look = {"color": tint, "edgecolor": ink, "label": part or "_room"}
         stacked = ax.barh(range(len(stacks)), sizes_, 0.24 / tall, ends, **look)
-        texts = [f"{size:.3g}" if several and part and wide.get(size) else "" for size in sizes_]
-        if len(texts) > 4 and len({*texts}) == 1:  # all share it: said once
-            texts[1:] = [""] * len(texts[1:])
+        texts = [f"{size:.3g}" if several and part and fits(size) else "" for size in sizes_]
         ax.bar_label(stacked, texts, label_type="center", fontsize=8.5)
         ends += sizes_
     for place, (stack, few, total) in enumerate(zip(stacks.values(), small, totals.values(), strict=True)):

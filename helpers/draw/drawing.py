@@ -160,8 +160,7 @@ def log_ticks(axis: Axis, form: str | Formatter = "{x:g}", few: bool = True) -> 
 
 def legend(ax: Axes) -> None:
     """The labelled series of a plot, named below it."""
-    found = dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
-    ax.figure.legend(found.values(), found, loc="outside lower center", ncols=4, fontsize=8.5)
+    ax.figure.legend(loc="outside lower center", ncols=4, fontsize=8.5)
 
 
 def cell(ax: Axes, x: float, y: float, text: str = "", face: str = "white", height: float = 1.0, **look: Any) -> None:
