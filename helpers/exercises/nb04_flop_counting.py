@@ -47,7 +47,7 @@ guess("recomputed_step", "Another forward pass: 2 more than without.",
     (4, "That is the backward pass alone."))
 
 guess("fused_backward", "It kept no scores, so it computes them again: five products in place of four.",
-    *[(percent, "It does not do less arithmetic: it moves fewer bytes.") for percent in (-10, -15, -20, -25, -30, -50, -75)],
+    *[(percent, "It does not do less arithmetic: it moves fewer bytes.") for percent in (-10, -15, -20, -25, -30, -50)],
     (0, "One of the products runs again."),
     (20, "One product in five is a quarter more than four."),
     (33, "A third is what a whole forward pass adds to training; here one product runs again."),
