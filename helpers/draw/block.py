@@ -131,7 +131,7 @@ def one_box(config: Config, batch: int, tokens: int, name: str) -> Made:
     tale = f"{batch * tokens} tokens, each a list of {config.width} numbers of 2 bytes"
     _write(ax, near, _y(-0.5), tale, color=INKS[GREY], fontsize=9.5, label="")
     for place, (text, (lesson, value)) in enumerate(said.items()):
-        _chip(ax, near + 26, _y(1.2 + 1.6 * place), lesson, "white", INKS[GREY])
+        _chip(ax, near + 26, _y(1.2 + 1.6 * place), lesson)
         _write(ax, near + 50, _y(1.2 + 1.6 * place), text, fontsize=10.5)
         _write(ax, far - 14, _y(1.2 + 1.6 * place), value, "right", fontsize=10.5, weight="bold")
     fig.set_label("\n".join(f"{name} | {text}: {value}" for text, (_, value) in said.items()))
@@ -180,10 +180,10 @@ def _write(ax: Axes, x: float, y: float, text: str, align: str = "left", **style
     ax.text(x, y, text, ha=align, **{"fontsize": 8.5, "va": "center", "label": "_"} | style)
 
 
-def _chip(ax: Axes, x: float, y: float, lesson: int, ink: str, paper: str) -> None:
+def _chip(ax: Axes, x: float, y: float, lesson: int) -> None:
     """The number of a lesson."""
-    look = {"boxstyle": "round,pad=0.25", "facecolor": paper, "edgecolor": INKS[GREY], "linewidth": 0.8}
-    _write(ax, x, y, f"{lesson:02}", "center", fontsize=7.5, color=ink, bbox=look)
+    look = {"boxstyle": "round,pad=0.25", "color": INKS[GREY], "linewidth": 0.8}
+    _write(ax, x, y, f"{lesson:02}", "center", fontsize=7.5, color="white", bbox=look)
 
 
 def _y(row: float) -> float:
@@ -195,7 +195,7 @@ def _heads(ax: Axes, upto: int, rows: int, right: float) -> None:
     for row in range(1, rows):
         ax.plot([148, right], [_y(row - 0.5)] * 2, color="#E0E0E0", linewidth=0.8, **_PLAIN)
     for lesson in range(2, upto + 1):
-        _chip(ax, _CHIPS[lesson], _TOP - 50, lesson, "white", INKS[GREY])
+        _chip(ax, _CHIPS[lesson], _TOP - 50, lesson)
     for first, last, x, align, head in _COLUMNS.values():
         if first <= upto <= last:
             _write(ax, x, _TOP - 8, head, align, va="bottom", fontsize=8, weight="bold")

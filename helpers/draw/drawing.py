@@ -117,7 +117,6 @@ def drawn(kind: str) -> Callable[[Callable[..., Any]], Callable[..., Drawing]]:
             fig, finding = _styled(function)(*args, **kwargs)
             return Drawing(fig, kind, finding)
 
-        wrapper.__annotations__ = function.__annotations__ | {"return": Drawing}
         return wrapper
 
     return decorate
