@@ -150,13 +150,14 @@ def test_stored_outputs_have_their_alt_texts(desk):
 
 def test_a_check_names_the_mistake_and_hint_and_solution_unfold(desk):
     desk.open("00_start_here.ipynb")
-    page, stub, guess = desk.page, desk.cell('check("card_in_gb"'), desk.cell("compare(guess, published")
+    page, stub, guess = desk.page, desk.cell('check("card_in_gb"'), desk.cell('about="tebibyte"')
     desk.replace(desk.cell("from helpers"), "from helpers.selfcheck import check, compare")
+    asked = 'compare(guess, 140e9, "B", about="tebibyte")'
     for cell, source, words in [
         (stub, 'check("card_in_gb", 80 / (2**30 / 1e9))', "You went from GB to GiB."),
         (stub, 'check("card_in_gb", 80 * 2**30 / 1e9)', "✓ card_in_gb: correct."),
-        (guess, 'guess = ...\ncompare(guess, published := 140e9, "B")', "Predict first: replace the ... by your guess"),
-        (guess, 'guess = 70e9\ncompare(guess, published := 140e9, "B")', "it is 140 GB: too low by a factor of 2."),
+        (guess, f"guess = ...\n{asked}", "Predict first: replace the ... by your guess"),
+        (guess, f"guess = 70e9\n{asked}", "it is 140 GB: too low by a factor of 2."),
     ]:
         desk.replace(cell, source)
         expect(cell.locator(".jp-OutputArea-output")).to_contain_text(words)

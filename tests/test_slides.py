@@ -71,16 +71,6 @@ def deck(tmp_path, body):
     return path
 
 
-def test_what_is_too_large_is_measured(tmp_path, context):
-    for body, fits in [
-        ("<div style='height: 660px'></div>", True), ("<div style='height: 700px'></div>", False),
-        ("<div style='width: 1200px'>x</div>", False),
-        ("<details><summary style='height: 40px'>a</summary><div style='height: 660px'></div></details>", False),
-    ]:  # fmt: skip
-        (slide, *_) = slides.measure(context, deck(tmp_path, f"<section>{body}</section>"))
-        assert slide.fits == fits
-
-
 def test_what_does_not_fit_goes_on_under_the_same_heading_with_the_same_notes(tmp_path, context):
     tall = "<p style='height: 400px'>a</p><p style='height: 100px'>b</p><p style='height: 200px'>c</p>"
     table = "<p style='height: 300px'>a</p>"

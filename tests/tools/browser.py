@@ -92,7 +92,7 @@ def server(folder: Path) -> Iterator[str]:
         )
     try:
         _wait_for(f"http://127.0.0.1:{port}/api?token={token}", process, log)
-        yield f"http://127.0.0.1:{port}/lab/tree/notebooks/00_start_here.ipynb?token={token}"
+        yield f"http://127.0.0.1:{port}/lab?token={token}"
     finally:
         process.terminate()  # which also ends its kernels
         try:
@@ -115,10 +115,9 @@ class Desk:
 
     def __init__(self, page: Any, address: str, folder: Path) -> None:
         self.page, self.folder = page, folder / "course" / "notebooks"
-        self.opened = "00_start_here.ipynb"
         page.set_default_timeout(1000 * PATIENCE)
         page.goto(address)
-        self.until("() => window.jupyterapp?.shell.currentWidget?.context?.isReady")
+        self.until("() => window.jupyterapp && jupyterapp.restored.then(() => true)")
 
     def until(self, script: str, argument: Any = None, seconds: float = PATIENCE) -> Any:
         """Wait for the script, a function, to return something true, and return that."""
@@ -135,7 +134,6 @@ class Desk:
         self.close()
         if (stored := ROOT / "notebooks" / name).exists():
             shutil.copy(stored, self.folder)
-        self.opened = name
         self.do("docmanager:open", path=f"notebooks/{name}")
         self.page.evaluate("""async () => {
             const panel = jupyterapp.shell.currentWidget;
