@@ -76,7 +76,8 @@ def bars(sizes: Mapping[str, float | Sizes], title: str, xlabel: str, limit: tup
 
     small = [[part for part, size in row.items() if several and not fits(size)] for row in stacks.values()]
     tall = 0.58 if any(small) else 0.4
-    room = 0.85 + 0.25 * bool(limit) + 0.16 * (title + xlabel).count("\n") + 0.25 * several * math.ceil(len(parts) / 4)
+    named = math.ceil(len(parts) / 4) * (len(parts) > 1)  # the lines of the legend
+    room = 0.85 + 0.25 * (bool(limit) + named) + 0.16 * (title + xlabel).count("\n")
     fig, ax = canvas(room + tall * len(stacks), title, xlabel)
     for part, (tint, ink) in zip(parts, looks, strict=False):
         sizes_ = np.array([stack.get(part, 0.0) for stack in stacks.values()])
@@ -94,7 +95,7 @@ def bars(sizes: Mapping[str, float | Sizes], title: str, xlabel: str, limit: tup
             note(ax, names, (start, place + 0.12 / tall), (2, -7), **look)
     ax.set_xlim(0, far * 1.1)
     ax.xaxis.set_major_locator(MaxNLocator(steps=[1, 2, 5, 10]))
-    if several:
+    if named:
         legend(ax)
     for patch in ax.patches:  # after the legend, which copies the first of them
         patch.set_linewidth(0.8 * (patch.get_width() > 0))  # of a part of size 0 an edge would be left

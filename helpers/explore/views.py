@@ -186,6 +186,7 @@ class Plan(View, module="budget.js"):
         memory = dict(step.memory)
         if logits := memory.pop("logits", 0):  # at the loss their logarithms and the gradients of these, too
             memory["3 × logits"] = 3 * logits
-        rows = {term: {"part": float(f"{nbytes / 1e9:.3g}")} for term, nbytes in memory.items()}
-        rows["fullest moment"] = {"all": float(f"{step.peak / 1e9:.3g}")}
+        whose = {"activations": "of its own text", "3 × logits": "of its own text"}
+        rows = {term: {whose.get(term, "shared by all"): float(f"{n / 1e9:.3g}")} for term, n in memory.items()}
+        rows["fullest moment"] = {"together": float(f"{step.peak / 1e9:.3g}")}
         return draw.bars(rows, title, told, (f"{units.si(capacity, 'B')}: one device", capacity / 1e9))
