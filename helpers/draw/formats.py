@@ -66,7 +66,7 @@ def layouts() -> Drawing:
     """A strip per format, a cell per bit: how many are sign, exponent and fraction."""
     counts = {fmt.name: (1, fmt.exponent_bits, fmt.fraction_bits) for fmt in _WIDEST_FIRST.values()}
     rows_ = {f"{name}  {s} + {e} + {f}": "s" * s + "e" * e + "f" * f for name, (s, e, f) in counts.items()}
-    return strips(rows_, "bfloat16 is float32, cut to 16 bits", "s sign, e exponent, f fraction", tint="esf".index)
+    return strips(rows_, "bfloat16 has float32's exponent bits", "s sign, e exponent, f fraction", tint="esf".index)
 
 
 @drawn("Ranges")
@@ -83,7 +83,7 @@ def ranges(mark: float) -> Made:
         ax.barh(row, normal - start, left=start, facecolor=TINTS[4], **look)
         ax.barh(row, end - normal, left=normal, facecolor=TINTS[0], **look)
         ends = f"{_short(fmt.smallest_subnormal)} to {_short(fmt.max)}"
-        words = f"{ends}, {(fmt.fraction_bits + 1) * math.log10(2):.2f} digits"
+        words = f"{'← ' * (end > 42)}{ends}, {(fmt.fraction_bits + 1) * math.log10(2):.2f} digits{' →' * (end > 42)}"
         ax.text(2 if end - start > 45 else end + 1, row, words, va="center", fontsize=8)  # right of small numbers
         stored = formats.decode(formats.encode(mark, fmt), fmt) if mark <= fmt.max else None
         kind = stored.kind if stored and stored.value else "lost"
