@@ -38,7 +38,6 @@ _RIGHT = (148, 148, 186, 240, 378, 620, 630, 698)  # the edge of the card of a l
 Edge = tuple[int, float, float]  # of a box of loops: its cells, and its way to the right and down
 _PLAIN = {"label": "_", "marker": ""}
 _TIP = {"arrowstyle": "-|>,head_length=0.25,head_width=0.14", "linewidth": 1.0}
-_COPIED = {"scores": "q and k", "weighted sum": "v", "output": "result"}  # of attention that is not fused
 _VECTOR = {"norm", "rotate", "softmax", "add", "GELU", "gated SiLU"}  # boxes whose work the vector units do
 _BOUNDS = {"compute": (VERMILLION, TINTS[1]), "memory": (BLUE, TINTS[0]), "": (GREY, "white")}
 
@@ -57,9 +56,6 @@ def block(config: Config, batch: int, tokens: int, *, upto: int = 7, decode: boo
     longest = max(_sums(list(kernel))["seconds"] for _, kernel in whole)  # decoding keeps the bars' scale
     right, early = _RIGHT[upto], upto < 5  # where half of the card would stay empty, the letters have room
     title = f"A block of {config.name}{', decoding' if decode else ''}"
-    if upto == 2 and not fused:  # all that this card tells
-        each = units.si(2 * batch * tokens * config.width, "B")
-        title = f"{config.name}: {sum(1 + said.count(' and ') for said in _COPIED.values())} copies of {each}"
     flops, most = sum(box.flops for box in boxes), max(box.flops for box in boxes)
     if bars := 100 * (upto == 4):  # of the FLOPs, in pixels
         bare = sum(box.flops for box in boxes if not box.parameters)
@@ -84,8 +80,7 @@ def block(config: Config, batch: int, tokens: int, *, upto: int = 7, decode: boo
                 ink, tint = _BOUNDS["memory" if box.parameters else "compute"]
                 ax.add_patch(Rectangle((386, _y(row) - 6), bars * box.flops / most, 12, color=ink, linewidth=0))
             looks[row] = ink, tint
-            said = _COPIED.get(box.name) if upto == 2 and not fused else None
-            cells = {"layout": f"copy\n{said}" if said else box.layout, "shape": box.shape.replace(", ", "\n")}
+            cells = {"layout": box.layout, "shape": box.shape.replace(", ", "\n")}
             cells |= {"parameters": _short(box.parameters), "FLOPs": _short(box.flops)}
             cells |= {name: own[name] for name in ("bytes", "FLOP/B", "ridge", "time", "kept") if row == middle}
             words.append(_cells(ax, box.name, cells, row, upto))

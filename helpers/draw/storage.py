@@ -239,18 +239,25 @@ def walk(views: Views, title: str) -> Made:
 
 
 @drawn("Strips of cells")
-def strips(
-    rows_: Mapping[str, Sequence[Any]], title: str, xlabel: str, tint: Callable[[Any], int] | None = None
-) -> Made:
-    """A strip of cells per row, each with its text. `tint` gives the number of a text's tint; else each has its own."""
+def strips(rows_: Mapping[str, Sequence[Any]], title: str, xlabel: str, tint: Callable[[Any], int] | None = None,
+           parts: Sequence[str] = ()) -> Made:  # fmt: skip
+    """A strip of cells per row, each with its text. `tint` gives the number of a text's tint; else each has its own.
+
+    A text "" leaves a gap. `parts` names equal parts of the strips, with a bracket above each.
+    """
     length = max(map(len, rows_.values()))
-    fig, ax = canvas(0.72 + 0.34 * len(rows_), title, xlabel)
+    fig, ax = canvas(0.72 + 0.34 * len(rows_) + 0.3 * bool(parts), title, xlabel)
     tint = tint or list(dict.fromkeys(itertools.chain(*rows_.values()))).index
     for row, strip in enumerate(rows_.values()):
         for place, text in enumerate(strip):
             look = {"fontsize": 10 if length < 24 else 7, "label": str(text)}
-            cell(ax, place, row - 0.36, str(text), TINTS[tint(text) % len(TINTS)], 0.72, **look)
-    rows(ax, rows_)
+            if text != "":
+                cell(ax, place, row - 0.36, str(text), TINTS[tint(text) % len(TINTS)], 0.72, **look)
+    for k, name in enumerate(parts):
+        left, right = k * length / len(parts) + 0.03, (k + 1) * length / len(parts) - 0.03
+        ax.plot([left, left, right, right], [-0.5, -0.6, -0.6, -0.5], color=GREY, linewidth=1, marker="", label="_part")
+        ax.text((left + right) / 2, -0.72, name, ha="center", fontsize=8.5)
+    rows(ax, rows_, head=0.75 * bool(parts))
     places = range(length) if length <= 12 else ()
     ax.set_xlim(-0.05, length + 0.05)
     ax.set_xticks([place + 0.5 for place in places], places)

@@ -44,16 +44,6 @@ guess("seven_lines", "", *[(_but(ks), " ".join(_SEVEN[k - 1] for k in ks))  # ea
 guess("all_windows", "These are the million numbers, each counted once.",
       (2.05e9, "That is numel × element size: most cells count 512 times."), (2048, "That is one window."),
       (1e6, "That is how many numbers there are, of 4 bytes each."), (512, "That is one window, without its bytes."))
-guess("one_token", "With one token the next head does come 64 cells later. So a test with T = 1 finds no bug.",
-      ("error", "Nothing lies between two heads of a single token."), ("copy", "view never copies."))
-guess("product_and_sum", "4 MB for the result and 4 MB for the product, which nobody asked for.",
-      (4e6, "The product has to be somewhere, too."), (12e6, "a, b and c are not new."),
-      (0, "Neither works in place: each writes a new tensor."), (20e6, "a, b and c are not new."),
-      (16e6, "a, b and c are not new; the product is."))
-guess("one_weight", "The batch merges with the rows.",
-      (32, "All meet the same weight, so their rows can form one tall matrix."),
-      (512, "That is how many rows the one tall matrix has."),
-      (4, "Both batch dimensions merge, not one alone."), (8, "Both batch dimensions merge, not one alone."))
 guess("cache_repeated", "The line writes the whole cache, four times over.",
       (1.07, "That is the cache itself."), (2.15, "That is for the keys or the values alone."),
       (0, "expand is free; the reshape behind it is not."), (0.134, "That is one layer of 32."),
