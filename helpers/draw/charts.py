@@ -74,9 +74,9 @@ def bars(sizes: Mapping[str, float | Sizes], title: str, xlabel: str, limit: tup
         """Whether a part is as wide as its number."""
         return size > far * (0.016 + 0.013 * len(f"{size:.3g}"))
 
-    small = [[part for part, size in row.items() if several and not fits(size)] for row in stacks.values()]
+    small = [[part for part, size in row.items() if several and size > 0 and not fits(size)] for row in stacks.values()]
     tall = 0.58 if any(small) else 0.4
-    named = math.ceil(len(parts) / 4) * (len(parts) > 1)  # the lines of the legend
+    named = math.ceil(len(parts) / 5) * (len(parts) > 1)  # the lines of the legend
     room = 0.85 + 0.25 * (bool(limit) + named) + 0.16 * (title + xlabel).count("\n")
     fig, ax = canvas(room + tall * len(stacks), title, xlabel)
     for part, (tint, ink) in zip(parts, looks, strict=False):

@@ -159,7 +159,7 @@ def log_ticks(axis: Axis, form: str | Formatter = "{x:g}", few: bool = True) -> 
 
 def legend(ax: Axes) -> None:
     """The labelled series of a plot, named below it."""
-    ax.figure.legend(loc="outside lower center", ncols=4, fontsize=8.5)
+    ax.figure.legend(loc="outside lower center", ncols=5, fontsize=8.5)
 
 
 def cell(ax: Axes, x: float, y: float, text: str = "", face: str = "white", height: float = 1.0, **look: Any) -> None:
