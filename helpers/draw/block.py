@@ -55,11 +55,16 @@ def block(config: Config, batch: int, tokens: int, *, upto: int = 7, decode: boo
     whole = groupby(block_costs(config, batch, tokens, fused=fused), key=lambda box: box.kernel)
     longest = max(_sums(list(kernel))["seconds"] for _, kernel in whole)  # decoding keeps the bars' scale
     right, early = _RIGHT[upto], upto < 5  # where half of the card would stay empty, the letters have room
-    title = f"A block of {config.name}{', decoding' if decode else ''}"
+    name = config.name + ", decoding" * decode
+    title = f"A block of {name}"
     flops, most = sum(box.flops for box in boxes), max(box.flops for box in boxes)
     if bars := 100 * (upto == 4):  # of the FLOPs, in pixels
         bare = sum(box.flops for box in boxes if not box.parameters)
         title += f": {bare / flops:.0%} of the FLOPs in boxes without parameters"
+    seconds, waits = sum(own["seconds"] for own in sums), [own["seconds"] for own in sums if own["bound"] == "memory"]
+    if upto >= 5:  # there is room for the share of the time if the title does not say "decoding"
+        title = f"{name}: {len(waits)} of {len(sums)} kernels wait for memory"
+        title += f", for {sum(waits) / seconds:.0%} of the least time" * (upto >= 6 and not decode)
     fig, ax = _sheet(_TOP + _ROW * (len(boxes) + 1) + 8, title, *((36, right + bars + 224) if early else ()))
     letters = _letters(config, batch, tokens, decode, upto)[: -1 if early else None]  # the format comes with the bytes
     if early:  # in a box, off the lines of the rows: no column
@@ -92,7 +97,6 @@ def block(config: Config, batch: int, tokens: int, *, upto: int = 7, decode: boo
             ax.add_patch(Rectangle((508, _y(middle) + 8), 106 * own["seconds"] / longest, 3, color=ink, linewidth=0))
             _write(ax, 624, _y(middle), own["bound"], "right", fontsize=8, color=INKS[ink])
         row += 1
-    seconds, waits = sum(own["seconds"] for own in sums), [own for own in sums if own["bound"] == "memory"]
     ax.plot([30, right], [_y(row - 0.5)] * 2, color=BLACK, linewidth=0.8, **_PLAIN)
     _write(ax, _MIDDLE, _y(row), "the block", "center", weight="bold")
     total = _sums(boxes) | {"ridge": "", "parameters": _short(sum(box.parameters for box in boxes))}
@@ -101,8 +105,7 @@ def block(config: Config, batch: int, tokens: int, *, upto: int = 7, decode: boo
     _stack(ax, boxes, looks)
     _write(ax, _MIDDLE, _TOP - 14, "b t d", "center", fontsize=8, color=INKS[GREY])
     fig.set_label("\n".join(words))
-    share = f", for {sum(own['seconds'] for own in waits) / seconds:.0%} of the least time" * (upto >= 6)
-    return fig, f"{len(waits)} of {len(sums)} kernels wait for memory{share}." * (upto >= 5)
+    return fig, ""
 
 
 @drawn("One box")
