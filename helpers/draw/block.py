@@ -83,7 +83,9 @@ def block(config: Config, batch: int, tokens: int, *, upto: int = 7, decode: boo
         for row, box in enumerate(kernel, row):  # noqa: B020
             if bars:
                 ink, tint = _BOUNDS["memory" if box.parameters else "compute"]
-                ax.add_patch(Rectangle((386, _y(row) - 6), bars * box.flops / most, 12, color=ink, linewidth=0))
+                wide, share = bars * box.flops / most, box.flops / flops
+                ax.add_patch(Rectangle((386, _y(row) - 6), wide, 12, color=ink, linewidth=0))
+                _write(ax, 390 + wide, _y(row), f"{share:.0%}" if share > 0.01 else "")
             looks[row] = ink, tint
             cells = {"layout": box.layout, "shape": box.shape.replace(", ", "\n")}
             cells |= {"parameters": _short(box.parameters), "FLOPs": _short(box.flops)}
