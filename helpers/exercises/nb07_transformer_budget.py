@@ -101,9 +101,7 @@ function("gated_mlp_kept",
     *[(_gated(6, inputs), "Six hidden tensors are two too many: list five operations, and count each tensor once.")
       for inputs in (0, 1, 2)],
     (lambda d, f, b, t, i: b * t * t * (d + 4 * f) * i, "Nothing here grows with tokens²."),
-    (_gated(0, 5), "The hidden width is an argument, and not the width."),
     (lambda d, f, b, t, i: b * t * 3 * d * f * i, "Products of width and hidden count FLOPs: what is kept is tensors."),
-    (lambda d, f, b, t, i: b * t * (d + 4 * f) * i / 8, "A number has itemsize bytes, not bits."),
     (lambda d, f, b, t, i: 2 * b * t * (d + 4 * f) * i,
      "Each tensor is kept once: what two operations need is one tensor."),
     (lambda d, f, b, t, i: b * t * (4 * d + 4 * f) * i,
@@ -345,7 +343,6 @@ function("affordable_model",
     (lambda *a: _affordable()(1, *a[1:]) / sqrt(a[0]), "More devices do more: multiply by them."),
     (lambda *a: _affordable()(*a) / 10, "The MFU is a share already, not per cent."),
     (lambda *a: _affordable()(*a) * sqrt(365.25), "`days` are days, not years."),
-    (lambda *a: floor(_affordable()(*a) / 1e9), "Those are billions of parameters: return parameters."),
     ],
     cases=[(64, 30, 989.5e12, 0.4, 20), (8, 14, 989.5e12, 0.5, 200), (1, 1, 312e12, 0.3, 20)],
     draw=lambda r: (r.randint(2, 999), r.randint(2, 99), r.randint(10, 999) * 1e12,
@@ -357,17 +354,16 @@ _YEAR = 365.25 * 24 * 3600
 _PER_TOKEN = 2 * 80 * 8 * 128 * 2  # bytes of cache: Llama 3 70B in bfloat16
 
 value("gpu_years", 3.14e23 / 125e12 / _YEAR, [
-    (3.14e23 / 28e12 / _YEAR, "That is the claim itself: 28 TFLOP/s is not what the matrix unit of a V100 reaches."),
+    *[(claim, "That is the claim itself: 28 TFLOP/s is not what the matrix unit of a V100 reaches.")
+      for claim in (355, 3.14e23 / 28e12 / _YEAR)],
     (3.14e23 / 112e12 / _YEAR, "You took 112 TFLOP/s, the PCIe card's: the one in specs is the SXM2."),
-    (3.14e23 / 15.7e12 / _YEAR,
-     "You took the vector unit in float32, 15.7 TFLOP/s; matmuls in float16 run on the matrix unit."),
-    (3.14e23 / 31.4e12 / _YEAR, "You took the vector unit in float16; matmuls in float16 run on the matrix unit."),
+    *[(3.14e23 / peak / _YEAR, "You took the vector unit; matmuls in float16 run on the matrix unit.")
+      for peak in (7.8e12, 14e12, 15.7e12, 31.4e12)],
     (3.14e23 / 24.6e12 / _YEAR, "The 24.6 TFLOP/s are what a run reached: take the peak."),
     *[(3.14e23 / peak / _YEAR, "That is another GPU: the claim is about a V100.") for peak in (312e12, 989.5e12)],
     *[(3.14e23 / 125e12 / of, f"Those are {unit}; the question asks for years.")
       for unit, of in (("months", _YEAR / 12), ("days", 86400), ("hours", 3600), ("seconds", 1))],
     (355 * 125 / 28, "That is upside down: a faster device needs fewer years."),
-    (3.14e23 / 14e12 / _YEAR, "That is the PCIe card in float32, on the vector unit: take the matrix unit."),
     (3.14e23 / (0.213 * 125e12) / _YEAR, "That is at an MFU of 0.213: the question is the peak."),
     *[(3.14e23 / 125e12 / _YEAR * power, "You are off by a power of ten: a TFLOP is 10¹² FLOP.")
       for power in (1e-3, 0.1, 10, 1000)],
@@ -378,11 +374,9 @@ value("gpu_years", 3.14e23 / 125e12 / _YEAR, [
     (3.14e23 / 125e12 / (365.25 * 24), "The peak is per second: a year has 365.25 · 24 · 3600 of them."),
     *[(peak, "That is a peak: how many years does the training take?") for peak in (125e12, 125, 28, 112, 15.7, 31.4)],
     (2 * 3.14e23 / 125e12 / _YEAR, "That is half the peak, or an MFU of 0.5: take the peak."),
-    (3.14e23 / 7.8e12 / _YEAR, "That is the vector unit in float64; matmuls in float16 run on the matrix unit."),
     (3.14e23 / 125e12 / (360 * 86400), "A year has 365.25 days here."),
     (355 / 125, "355 are years at 28 TFLOP/s: at 125 they are 355 · 28 / 125."),
     (3.14e23 / 250e12 / _YEAR, "Twice the peak: a V100 does not skip zeros, and 125 TFLOP/s count additions, too."),
-    (355, "That is the claim itself: 28 TFLOP/s is not what the matrix unit of a V100 reaches."),
 ], tolerance=0.01, same=dict.fromkeys([
     "answer = 3.14e+23 / peak // (365.25 * units.DAY)", "answer = 3.14e+23 // peak / (365.25 * units.DAY)",
 ], "the fraction lost is below the tolerance"))
@@ -432,7 +426,7 @@ _DIGITS = "Is that from 19.7 and 20.2, which are rounded? Keep more digits."
 value("gpt3_scores", (0.213 * 125 / 24.6 - 1) / _SCORES, [
     (1, "Added once, they give 20.2 %, and 21.3 % is printed."),
     (0, "Without the scores it is 19.7 %: not what is printed."),
-    (24.6 / 125 * (1 + _SCORES), _NOT),
+    *[(mfu, _NOT) for mfu in (19.7, 20.2, 24.6 / 125 * (1 + _SCORES))],
     *[(twice, "20.2 % has the scores once already. Or are these TFLOP/s? Divide by what the scores add once.")
       for twice in (2, (21.3 / 20.2 - 1) / _SCORES)],
     *[(count, _DIGITS) for count in (2.7, 2.85, 3.1, 3.2)],
@@ -447,20 +441,14 @@ value("gpt3_scores", (0.213 * 125 / 24.6 - 1) / _SCORES, [
     ((0.213 - 24.6 / 125) / _SCORES, "You divided a difference of MFUs: divide it by the 19.7 % first."),
     ((0.213 * 125e12 - 24.6e12) / (_SCORES * 6 * 175e9), "Those are tokens per second: divide by 24.6e12 / 6N."),
     (_SCORES * 6 * 175e9, "Those are FLOP per token: how often were they added?"),
-    (_SCORES, "That is what the scores add once, as a share: how often were they added?"),
-    (100 * _SCORES, "That is what the scores add once, in per cent: how often were they added?"),
-    (19.7, _NOT),
-    *[(count, _OVER) for count in (1.1, 1.08, 21.3 / 20.2, 1 + _SCORES)],
+    *[(once, "That is what the scores add once: how often were they added?") for once in (_SCORES, 100 * _SCORES)],
+    *[(count, _OVER) for count in (1.1, 1.08, 21.3 / 20.2, 1 + _SCORES, 0.213 * 125 / 24.6)],
     *[(more, "If that is from 19.7 % to 21.3 %: divide by what the scores add once.") for more in (1.6, 0.016)],
     (100 * (0.213 * 125 / 24.6 - 1), "That is what all added scores make, in per cent: divide by the share of one."),
     *[(mfu, "That is the printed MFU: how often were the scores added?") for mfu in (21.3, 0.213)],
     (21.3 / (19.7 * _SCORES), "Take the 19.7 of 6N off before you divide."),
-    (24.6 / 125 * _SCORES * 100, "That is what the scores add once, in points: how often were they added?"),
-    ((21.3 - 20.2) / 20.2, "Compare with the 19.7 without scores, and divide by what they add once."),
     (-3, "They were added, not taken off."),
-    (20.2, _NOT),
     (1 / 3, "Upside down: they were added more than once."),
-    (0.213 * 125 / 24.6, _OVER),
     (0.213 * 125 / 24.6 - 1, "That is what all the added scores make: divide by the share of one."),
 ], tolerance=0.02, same=dict.fromkeys([
     "share = 12 * 97 * 12288 * 2048 / (6 * 175000000000.0)", "share = 12 * 95 * 12288 * 2048 / (6 * 175000000000.0)",
