@@ -14,24 +14,23 @@ from helpers.exercises.exercise import Exercise, function, guess, part, parts, w
 
 guess("scores_right", "A token with itself is right, in each of the heads: query and key are rotated by the same "
       "angles. So a test with one token would pass.",
-      (0, "A few do: which two tokens are turned alike?"), (6, "There are two heads."),
-      (72, "Their shape is right, their numbers need not be."), (36, "That is all the scores of one head."),
-      (60, "So many are wrong."))
+      *((none, "Some do: where both come from one token, both turn alike.") for none in (0, "none")),
+      (6, "There are two heads."), (36, "That is all the scores of one head."), (60, "So many are wrong."),
+      (72, "Their shape is right, their numbers need not be."))
 guess("swapped_scores", "Width and token are swapped, so features were compared.",
       ((2, 2, 2), "That was meant. Compare the code and its comment."), ((2, 3, 2), "That is the shape of `vectors`."),
-      ((2, 2, 3), "That is the shape of the transpose."), ("error", "No error: the two shapes fit."))
-guess("query_key_shape", "The width is missing from the output: each score sums 8 products.",
-      ((2, 3, 5, 8), "The output has no width."), ((2, 3, 8), "Name the key."), ((3, 5), "The output has a batch."),
-      ((2, 5, 3), "The output names the query first."), ((2, 2, 3, 5), "Both inputs have the same batch."))
+      ((2, 2, 3), "That is the shape of the transpose."), ((3, 3), "The batch stays."),
+      ("error", "No error: the two shapes fit."))
 guess("misspelt_width", "The names width and widht occur once each, so each is summed by itself: 8 numbers of each "
       "input, and then the sums are multiplied.",
       (8, "A sum of 8 products was meant."), (1, "Both names are missing from the output, so both are summed."),
       (16, "The two sums are multiplied."), (32, "out is in the output."), ("error", "No error: that is the trouble."))
 guess("slow_digit", "Head 1 begins after the four channels of head 0.", (1, "That is the next channel of head 0."),
-      (2, "There are two heads, and each has four channels."), (5, "That is channel 1 of head 1."))
+      (2, "There are two heads, and each has four channels."), (5, "That is channel 1 of head 1."),
+      (8, "The numbers are 0 to 7."))
 guess("converted_wrongly", "For Llama 2 70B the wrong line gives the right number, by luck: 64 / 8 is 8. For TinyLlama "
       "32 / 4 is 8, too, and it has 4 key heads.",
-      *((name, "Work out query heads / key heads for each.") for name in ("both", "none", "Llama 2 70B")))
+      *((name, "Work out query heads / key heads for each.") for name in ("both", "none", "neither", "Llama 2 70B")))
 _truth = [(said, "Write passes or raises.") for said in (True, False)]
 guess("swap_in_checked_function", "What comes second is taken for the token, in the argument and in the result: they "
       "come from the same tensor, so they agree.", *_truth)
@@ -66,6 +65,7 @@ parts("eight_rewrites",
         (lambda x, y, w: x, "Nothing moved: t and d change places."),
         (lambda x, y, w: x.transpose(0, 1), "You exchanged the first two names: the old way exchanges the last two."),
         (lambda x, y, w: x.permute(2, 1, 0), "The texts moved, too: b stays in front."),
+        (lambda x, y, w: x.mT.flatten(1), "The numbers are right, but you merged d and t: leave them apart."),
         (lambda x, y, w: x.reshape(2, 8, 6),
          "A reshape moves nothing: it cuts the same row of numbers at other places.")),
     b=_rewrite(lambda x, y, w: x.unflatten(2, (2, 4)).transpose(1, 2),
@@ -97,8 +97,9 @@ parts("eight_rewrites",
         (lambda x, y, w: x.mean(-1).T, "The output names are swapped: b comes first.")),
     e=_rewrite(lambda x, y, w: x.amax((1, 2), keepdim=True),
         (lambda x, y, w: x.amax((1, 2)), "The keepdim is lost: write a 1 in the place of each name that goes."),
-        *((lambda x, y, w, dim=dim: x.amax(dim, keepdim=True), "Two names go, t and d: write a 1 for each of them.")
-          for dim in (0, 1, 2)),
+        *((lambda x, y, w, dim=dim, keep=keep: x.amax(dim, keep), "Two names go, t and d: write a 1 for each of them.")
+          for dim in (0, 1, 2) for keep in (True, False)),
+        (lambda x, y, w: x.amax((0, 1, 2), keepdim=True), "The texts were reduced, too: b stays."),
         (lambda x, y, w: x.amax((1, 2))[:, None],
          "The numbers are right. A 1 is missing: two names go, and each leaves one."),
         (lambda x, y, w: x.mean((1, 2), keepdim=True), "You took the mean; amax is the maximum."),
@@ -116,7 +117,7 @@ parts("eight_rewrites",
         *((lambda x, y, w, n=n: x.repeat_interleave(n, dim=1), "Each token stands there twice: the copies are 2.")
           for n in (3, 4))),
     g=_rewrite(lambda x, y, w: x @ w,
-        (lambda x, y, w: (x @ w).mT, "The output names are swapped: b t out, as of a matmul."),
+        (lambda x, y, w: (x @ w).mT, "The output names are swapped: b t out is asked for, as x @ w has it."),
         (lambda x, y, w: (x @ w).sum(1), "The name t is missing from the output, so it was summed."),
         (lambda x, y, w: (x @ w).sum(0), "The name b is missing from the output, so the texts were summed."),
         (lambda x, y, w: x.sum(-1, keepdim=True) * w.sum(0),
@@ -129,6 +130,7 @@ parts("eight_rewrites",
         (lambda x, y, w: (x * y).sum(-1),
          "You gave the tokens of x and of y one name: that keeps only equal positions. They need two names."),
         (lambda x, y, w: (x @ y.mT).sum(0), "The name b is missing from the output, so the texts were summed."),
+        (lambda x, y, w: x[:, :, None] * y[:, None], "The name d is in the output, so nothing was summed."),
         (lambda x, y, w: x @ x.mT, "You multiply x with itself: the second tensor is y."),
         (lambda x, y, w: x.sum(-1)[:, :, None] * y.sum(-1)[:, None],
          "The name that is summed is spelt in two ways, so each is summed by itself."),
@@ -161,7 +163,10 @@ function("to_halves",
      "The pairs have changed places with the heads: two and pair are to change places within a head."),
     (lambda w, kv: _rows(w, len(w) // kv // 2, 2, kv, order=(1, 0, 2)),
      "You took kv for the fastest digit of the rows: it is the slowest."),
-    (lambda w, kv: _rows(w, len(w) // kv // 2, kv, 2, order=(1, 2, 0)), "kv is the slowest digit on the left, too."),
+    *((lambda w, kv, left=left: rearrange(w, f"({left}) d -> (kv two pair) d", kv=kv, two=2),
+       "kv is the slowest digit on the left, too.") for left in ("pair kv two", "two pair kv", "pair two kv")),
+    *((lambda w, kv, n=n: rearrange(w, "(kv pair two) d -> (kv two pair) d", kv=n, two=2),
+       "Take `kv`, not a number: it changes from call to call.") for n in (2, 4, 8)),
     (lambda w, kv: rearrange(w, "(h pair two) d -> (h two pair) d", h=len(w) // kv, two=2),
      "kv is the number of heads: you took it for the rows of one."),
     (lambda w, kv: rearrange(w, "(kv pair two) d -> (kv two pair) d", pair=kv, two=2),
@@ -186,15 +191,11 @@ def _counting(*shape: int, start: int = 0) -> torch.Tensor:
     return torch.arange(start, start + math.prod(shape), dtype=torch.float64).view(shape)
 
 
-def _patches(image: torch.Tensor, size: int, order: str = "ijklc", step: bool = False) -> torch.Tensor:
-    """Patches with their dimensions in that order: i and j say which patch, k and l which of its pixels, c the channel.
-
-    With `step` a patch has the pixels at equal distances, `size` of them from all over the image.
-    """
+def _patches(image: torch.Tensor, size: int, order: str = "ijklc") -> torch.Tensor:
+    """Patches with their dimensions in that order: i and j say which patch, k and l which pixel, c the channel."""
     height, width, _ = image.shape
     rows, columns = height // size, width // size
-    counts, names = ((size, rows, size, columns), "kiljc") if step else ((rows, size, columns, size), "ikjlc")
-    parts = image.view(*counts, -1).permute([names.index(name) for name in order])
+    parts = image.view(rows, size, columns, size, -1).permute(["ikjlc".index(name) for name in order])
     return parts.reshape(height * width // size**2, -1)
 
 
@@ -205,8 +206,6 @@ def _draw_image(r: random.Random) -> tuple[torch.Tensor, int]:
 
 function("patchify",
     _patches, [
-    (lambda image, size: _patches(image, size, step=True),
-     "You split with the pixel as the slow digit: each patch has pixels from all over the image."),
     (lambda image, size: _patches(image, size, "jiklc"),
      "Your patches come column by column; in reading order the row of the patch is the slow digit."),
     (lambda image, size: _patches(image, size, "ijckl"), "Inside a patch your channel comes first; it comes last."),
@@ -217,7 +216,6 @@ function("patchify",
     (lambda image, size: _patches(image, size).T, "Each column is a patch: let the patches be the rows."),
     (lambda image, size: _patches(image, size, "ijckl").reshape(-1, size**2),
      "You put the channel with the number of the patch: it is a part of what is in a patch."),
-    (lambda image, size: _patches(image[..., :1], size), "You kept one channel: all the numbers of a patch stay."),
     (lambda image, size: image.reshape(len(image) // size, -1), "You cut the height only: the width has patches, too."),
     (lambda image, size: _patches(image, size).reshape(-1, size * image.shape[2]),
      "p and q both say where in a patch: they belong in the second bracket."),
@@ -225,12 +223,12 @@ function("patchify",
      "You took as many patches across as down: the image need not be square. It is q that is `size`."),
     (lambda image, size: _patches(image, size).view(len(image) // size, -1, size, size, image.shape[2]),
      "The numbers are right, but still in five dimensions: merge which patch it is, and what is in it."),
-    (lambda image, size: torch.stack([image[y : y + size, x :: image.shape[1] // size].flatten()
-                                      for y in range(0, len(image), size) for x in range(image.shape[1] // size)]),
-     "You split the width with the pixel as the slow digit: (x q), as the height."),
-    (lambda image, size: torch.stack([image[y :: len(image) // size, x : x + size].flatten()
-                                      for y in range(len(image) // size) for x in range(0, image.shape[1], size)]),
-     "You split the height with the pixel as the slow digit: (y p), as the width."),
+    *((lambda image, size, cut=cut: rearrange(image, f"{cut} c -> (y x) (p q c)", p=size, q=size),
+       f"You split {what} with the pixel as the slow digit: in {names} it is the patch.")
+      for cut, what, names in (("(y p) (q x)", "the width", "(x q)"), ("(p y) (x q)", "the height", "(y p)"),
+                               ("(p y) (q x)", "both", "(y p) (x q)"))),
+    *((lambda image, size, n=n: rearrange(image, "(y p) (x q) c -> (y x) (p q c)", p=n, q=n),
+       "Take `size`, not a number: it changes from call to call.") for n in (2, 3)),
     (lambda image, size: image.reshape(-1, size * size * image.shape[2]),
      "That cuts the image's memory in pieces: a patch is a square, and its rows lie apart in memory."),
     (lambda image, size: _patches(image, size).view(image.shape[0] // size, image.shape[1] // size, -1),
@@ -272,23 +270,20 @@ function("average_heads",
      "You took the largest of the heads: the average is asked for."),
     *((lambda w, heads, kv, n=n: w.unflatten(0, (kv, heads // kv, len(w) // heads))[:, n].flatten(0, 1),
        "You kept one head of each group: the average of them is asked for.") for n in (0, -1)),
-    (lambda w, heads, kv: w.unflatten(0, (heads, -1)).mean(0).repeat(kv, 1),
-     "You averaged all heads, and repeated that: each key head is the average of its own group."),
     (lambda w, heads, kv: _averaged(w, (kv, heads // kv, len(w) // heads), 2),
      "You averaged over the channels of each head: group is the name that goes, and c stays."),
-    (lambda w, heads, kv: _averaged(w, (kv, heads // kv, len(w) // heads), 1).unflatten(0, (kv, -1))
-     .repeat_interleave(heads // kv, 0).flatten(0, 1),
-     "You wrote each average back to all heads of its group: only kv heads remain."),
     (lambda w, heads, kv: w.unflatten(0, (len(w) // heads, kv, heads // kv)).mean(2).transpose(0, 1).flatten(0, 1),
      "You took c for the slowest digit: the rows are (h c), so c stays last in the bracket."),
     (lambda w, heads, kv: w.unflatten(0, (kv, heads // kv, len(w) // heads)).mean(1).transpose(0, 1).flatten(0, 1),
      "The averages are right, but you merged them as (c kv): the head is the slow digit."),
     (lambda w, heads, kv: w.unflatten(0, (kv, -1)).mean(1),
      "The channels were averaged, too: c is a digit of its own, and stays in the output."),
-    *((lambda w, heads, kv, group=group: reduce(w, "(kv group c) d -> (kv c) d", "mean", kv=kv, group=group(heads, kv)),
-       sentence) for group, sentence in (
-        (lambda heads, kv: heads, "A group has heads // kv heads, not all of them."),
-        (lambda heads, kv: kv, "A group has heads // kv heads: kv is how many groups there are."))),
+    *((lambda w, heads, kv, sizes=sizes: reduce(w, "(kv group c) d -> (kv c) d", "mean", kv=kv, **sizes(heads, kv)),
+       sentence) for sizes, sentence in (
+        (lambda heads, kv: {"group": heads}, "A group has heads // kv heads, not all of them."),
+        (lambda heads, kv: {"c": heads // kv}, "heads // kv is the size of group, not of c."),
+        (lambda heads, kv: {"group": kv}, "A group has heads // kv heads: kv is how many groups there are."))),
+    (lambda w, heads, kv: w, "Nothing was averaged: split off group, and let it go."),
     (lambda w, heads, kv: _averaged(w, (kv, heads // kv, len(w) // heads), 0),
      "You averaged over kv: group is the name that goes."),
     (lambda w, heads, kv: _averaged(w, (kv, heads // kv, len(w) // heads), 1).mean(1),
@@ -299,10 +294,6 @@ function("average_heads",
      "You kept the first kv heads: each is to be the average of a group."),
     (lambda w, heads, kv: w.unflatten(0, (kv, heads // kv, -1)).sum(1).flatten(0, 1) / kv,
      "You divided by kv: a group has heads // kv heads."),
-    (lambda w, heads, kv: w.unflatten(0, (kv, heads // kv, -1)).sum(1).flatten(0, 1) / heads,
-     "You divided by all heads: a group has heads // kv."),
-    (lambda w, heads, kv: w.unflatten(0, (kv, heads // kv, -1)).transpose(1, 2).flatten(2, 3).flatten(0, 1),
-     "Nothing is averaged yet: group has to go, by `reduce`."),
     (lambda w, heads, kv: _averaged(w, (kv, len(w) // heads, heads // kv), 2),
      "You averaged neighbouring channels of a head: c is the fastest digit, and group is the middle one."),
     ],
@@ -344,8 +335,13 @@ function("einsum_flops",
      "You counted only the names that are summed: that is the cost of one element of the output."),
     (_loops(lambda ins, out: {name for name in ins if ins.count(name) > 1}),
      "You counted only the names that both inputs have: each input has names of its own, and they are loops, too."),
-    (lambda pattern, sizes: _loops(lambda ins, out: set(ins), 1)(pattern, sizes) ** 2,
-     "The 2 is a factor, not a power."),
+    (_loops(lambda ins, out: {name for name in ins if ins.count(name) == 1}),
+     "A name that both inputs have is a loop, too."),
+    (lambda pattern, sizes: str(_loops(lambda ins, out: set(ins))(pattern, sizes)), "That is text: return a number."),
+    *((lambda pattern, sizes, parts=parts: 2 * math.prod(
+        sizes[name] for inputs, *_ in [parts(pattern)] for name in set(inputs.replace(",", " ").split())),
+       "There may be no space at the arrow: split at '->'.")
+      for parts in (lambda pattern: pattern.split(" -> "), lambda pattern: dict([pattern.split(" -> ")]).popitem())),
     (lambda pattern, sizes: 2 * sizes["i"] * sizes["j"] * sizes["k"],
      "Not every pattern has the names i, j and k: read the names from the pattern."),
     (lambda pattern, sizes: math.prod(sizes[name] for name in pattern.split()),
@@ -378,12 +374,12 @@ function("einsum_flops",
     cases=[("i j, j k -> i k", {"i": 3, "j": 5, "k": 7}), ("i j,j k->i k", {"i": 3, "j": 5, "k": 7}),
            ("token width, width out -> token out", {"token": 16, "width": 32, "h": 12, "heads": 4, "out": 8}),
            ("b t h c, b s h c -> b h t s", {"b": 2, "h": 12, "t": 1024, "s": 1024, "c": 64}), ("i, i ->", {"i": 1000})],
-    draw=_draw_pattern, unit="FLOP")
+    draw=_draw_pattern)
 
 
 def _attention(
     split: Sequence[str] = ("h c",) * 3, softmax: int | None = -1, merge: str = "h c", mask: int | None = None,
-    late: bool = False, scale: Callable[[int, int], float] = lambda dim, heads: math.sqrt(dim),
+    scale: Callable[[int, int], float] = lambda dim, heads: math.sqrt(dim),
 ) -> Callable[[torch.Tensor, torch.Tensor, torch.Tensor, int], torch.Tensor]:
     """Attention with q, k and v taken apart by these digits, and the heads merged in that order, or not ("")."""
 
@@ -395,11 +391,11 @@ def _attention(
     def attend(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, heads: int) -> torch.Tensor:
         by = scale(q.shape[-1] // heads, heads)
         q, k, v = (apart(x, heads, digits) for x, digits in zip((q, k, v), split, strict=True))
-        scores = q @ k.mT / (1 if late else by)
+        scores = q @ k.mT / by
         if mask is not None:
             scores = scores.masked_fill((scores == scores).triu(1 + mask * (k.shape[2] - q.shape[2])), -torch.inf)
         weights = scores if softmax is None else scores.softmax(softmax)
-        result = weights / (by if late else 1) @ v  # b h t c
+        result = weights @ v  # b h t c
         if not merge:
             return result
         return result.permute((0, 2, 1, 3) if merge == "h c" else (0, 2, 3, 1)).flatten(2)
@@ -440,7 +436,6 @@ function("repair_attention",
      "Two sizes do not meet: t and s differ. Einops calls your names a, b, c; PyTorch's own attention wants b h t c."),
     (_attention(softmax=0), "The weights of a query still do not add up to 1: the softmax runs over the texts."),
     *((_attention(mask=last), "No mask here: this attention hides no tokens.") for last in (0, 1)),
-    (_attention(late=True), "Divide the scores before the softmax, not the weights after it."),
     *((_attention(split), "Not all of q, k and v are taken apart as (h c) yet.")
       for split in itertools.product(("h c", "c h"), repeat=3) if len(set(split)) > 1),
     (_attention(softmax=None), "The softmax is missing: the weights of a query have to add up to 1."),
@@ -497,6 +492,8 @@ function("cheapest_order",
       for j in (2, 3) for more in (0, 1)),
     *((_by(lambda t, s, c, out, more=more: t * s * 2 * c < c * c * (t + s) + more),
        "You took c for out, too: v has a width of its own.") for more in (0, 1)),
+    *((_by(rule), "Each of the four products has three names, so three factors.") for rule in (
+        lambda t, s, c, out: t + s < c + out, lambda t, s, c, out: t * s * c + s * out < s * c * out + t * c * out)),
     (_by(lambda t, s, c, out: t == 1), "A single query is one such case, not the only one: write down both costs."),
     (_by(lambda t, s, c, out: t <= c and s <= c),
      "Two sizes have to be short, you say; it is all four together that decide."),
@@ -507,9 +504,11 @@ function("cheapest_order",
       for more in (2, 3)),
     (lambda q, k, v: q @ (k @ v), "A product sums a name that both share: q and k share c, k and v share s."),
     (lambda q, k, v: q @ k.T, "You stop at the scores: they still have to be multiplied with v."),
-    (lambda q, k, v: (q @ k.T).softmax(-1) @ v,
-     "You applied a softmax: there is none here, and with one the order could not be changed."),
-    (lambda q, k, v: _product(True, q, k, v) / math.sqrt(q.shape[1]), "The scores are not scaled here."),
+    *((lambda q, k, v, root=root: (q @ k.T / q.shape[1] ** root).softmax(-1) @ v,
+     "You applied a softmax: there is none here, and with one the order could not be changed.") for root in (0, 0.5)),
+    (lambda q, k, v: _product(True, q, k, v) / math.sqrt(q.shape[1]),
+     "You divided by √c: there is no scaling in this exercise."),
+    (lambda q, k, v: _product(True, q, k, v).T, "That is the transpose: t comes first."),
     ],
     cases=[(_counting(3, 2), _counting(4, 2), _counting(4, 5))],
     draw=lambda r: (whole(r, r.randint(2, 9), 3), whole(r, 5, 3), whole(r, 5, r.randint(2, 9))),
