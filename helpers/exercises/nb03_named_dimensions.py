@@ -14,7 +14,7 @@ from helpers.exercises.exercise import Exercise, function, guess, part, parts, w
 
 guess("scores_right", "A token with itself is right, in each of the heads: query and key are rotated by the same "
       "angles. So a test with one token would pass.",
-      *((none, "Some do: where both come from one token, both turn alike.") for none in (0, "none")),
+      *((none, "Not all of them are wrong.") for none in (0, "none")),
       (6, "There are two heads."), (36, "That is all the scores of one head."), (60, "So many are wrong."),
       (72, "Their shape is right, their numbers need not be."))
 guess("swapped_scores", "Width and token are swapped, so features were compared.",
