@@ -151,7 +151,10 @@ def _mistake(exercise: Exercise, outcomes: list[Any], count: Any = None, used: l
     found = set()
     for which, (formula, sentence) in enumerate(exercise.wrong):
         alike = all(_alike(exercise, which, place, mine) for place, mine in enumerate(outcomes))
-        if alike and (used is None or used == exercises.known_costs(exercise, formula, count)):
+        if alike and used:
+            pairs = zip(used, exercises.known_costs(exercise, formula, count), strict=True)
+            alike = all(max(pair) <= exercise.near * min(pair) for pair in pairs)
+        if alike:
             found.add(sentence)
     if len(found) == 1:
         return found.pop()

@@ -72,7 +72,8 @@ def roofline(
     low, high = intensities or (min(spots) / 8, max(spots) * 8)
     heights = [point.place[1] for point in points]
     heights += [rate for roof in roofs.values() for rate in (roof.attainable(low), roof.peak)]
-    floor, ceiling = min(heights) / 2.5, max(heights) * max((max(heights) / min(heights)) ** 0.16, 1.6)
+    span = max(heights) / min(heights)
+    floor, ceiling = min(heights) / (2.5 if span > 3 else 1.6), max(heights) * max(span**0.16, 1.6)
     ax.set(xscale="log", yscale="log", xlim=(low, high), ylim=(floor, ceiling))
     ax.grid(visible=False)
     log_ticks(ax.xaxis, few=high < 100 * low)
@@ -190,7 +191,8 @@ def bandwidth_sweep(
     quiet = [size for size in sizes if size not in disturbed]
     if not quiet or not set(disturbed) <= set(sizes):
         raise ValueError(f"disturbed are some of the {len(sizes)} working sets, got {sorted(disturbed)}")
-    fig, ax = canvas(3.2, "Bandwidth by working set", "working set", "byte/s")
+    ends = {size: f"{units.si(bandwidths[size], 'B/s')} with {units.iec(size)}" for size in (quiet[0], quiet[-1])}
+    fig, ax = canvas(3.2, f"Bandwidth: {', '.join(ends.values())}", "working set", "byte/s")
     ax.plot(quiet, [bandwidths[size] for size in quiet], color=BLUE, marker="o", label="measured")
     if disturbed:
         look = {"color": GREY, "markeredgewidth": 1.8, "label": "disturbed"}
@@ -201,18 +203,18 @@ def bandwidth_sweep(
     ax.set(yscale="log", ylim=(low / 1.6, high * 2.4))
     for name, size in caches.items():
         ax.axvline(size, color=BLACK, linewidth=1, linestyle=DASHES, marker="", label=f"_{name}")
-        note(ax, f"{name}\n{units.iec(size)}", (size, high * 2.2), (3, 0), va="top", fontsize=8.5, bbox=PLATE)
-    ends = {size: units.si(bandwidths[size], "B/s") for size in (quiet[0], quiet[-1])}
+        label = f"{name}\n{units.iec(size)}"
+        note(ax, label, (size, high * 2.2), (-3, 0), ha="right", va="top", fontsize=8.5, bbox=PLATE)
+    if caches:
+        note(ax, "main\nmemory", (max(caches.values()), high * 2.2), (3, 0), va="top", fontsize=8.5, bbox=PLATE)
     levels = [[size for size in quiet if low_ < size < high_] for low_, high_ in itertools.pairwise(caches.values())]
     middles = [level[len(level) // 2] for level in levels if level]  # a rate for each step, far from its edges
     for size in {*ends, *middles}:
         inwards, rate = 5 * ((size == quiet[0]) - (size == quiet[-1])), bandwidths[size]
-        note(ax, units.si(rate, "B/s"), (size, rate), (inwards, 11), ha="center", fontsize=8.5, bbox=PLATE)
+        shift = inwards, -11 if size == quiet[-1] else 11
+        note(ax, units.si(rate, "B/s"), (size, rate), shift, ha="center", fontsize=8.5, bbox=PLATE)
     ticks = sizes[:: max(1, len(sizes) // 6)]
     ax.set_xticks(ticks, map(units.iec, ticks))
     log_ticks(ax.yaxis, EngFormatter(sep=" "))
-    words = f"From {' to '.join(f'{rate} with {units.iec(size)}' for size, rate in ends.items())}."
-    if disturbed:
-        named = ", ".join(map(units.iec, sorted(disturbed)))
-        words += f" {len(disturbed)} of {len(sizes)} points are disturbed: {named}."
-    return fig, words
+    named = ", ".join(map(units.iec, sorted(disturbed)))
+    return fig, f"{len(disturbed)} of {len(sizes)} points are disturbed: {named}." if disturbed else ""

@@ -41,8 +41,8 @@ def _relations(pairs: Sequence[tuple[float, float]], whole: bool) -> Iterator[st
     if len({mine for mine, _ in pairs}) == 1:
         yield f"It is {number(pairs[0][0])} in every case."
     ratios = [mine / true for mine, true in pairs if true]
-    if _constant(ratios) and ratios[0] and all(not mine for mine, true in pairs if not true):
-        times = round(ratios[0], 6)
+    times = round(ratios[0], 6) if _constant(ratios) else 1
+    if times != 1 and ratios[0] and all(not mine for mine, true in pairs if not true):
         less = f"the right one divided by {number(round(1 / ratios[0], 6))}"
         words = _TIMES.get(times) or (f"{number(times)} times the right one" if abs(times) >= 1 else less)
         yield f"In every case it is {words}."

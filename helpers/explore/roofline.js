@@ -8,7 +8,6 @@ const OPS = {
   "ReLU": (batch, width) => [batch * width, 2 * batch * width],
   "GELU, fused": (batch, width) => [9 * batch * width, 2 * batch * width],
   "linear layer": (batch, width) => [2 * batch * width ** 2, 2 * batch * width + width ** 2],
-  "a matrix per example": (batch, width) => [2 * batch * width ** 2, 2 * batch * width + batch * width ** 2],
   "decoding attention": (batch, width, cached) => [4 * batch * cached * width, 2 * batch * width * (cached + 1)],
 };
 

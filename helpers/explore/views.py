@@ -82,7 +82,6 @@ OPS = {
     "ReLU": lambda batch, width: (batch * width, 2 * batch * width),
     "GELU, fused": lambda batch, width: (9 * batch * width, 2 * batch * width),
     "linear layer": lambda batch, width: (2 * batch * width**2, 2 * batch * width + width**2),
-    "a matrix per example": lambda batch, width: (2 * batch * width**2, 2 * batch * width + batch * width**2),
     "decoding attention": lambda batch, width: (4 * batch * _CACHED * width, 2 * batch * width * (_CACHED + 1)),
 }
 
