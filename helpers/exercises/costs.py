@@ -75,8 +75,8 @@ def _cost(exercise: Exercise, function: Callable[..., Any], arguments: tuple[Any
         found = count(watched, *arguments)
     except Exception as error:
         if not leaving.name:
-            empty = ": numbers are not at hand here, only shapes. Work on whole tensors" * ("meta tensor" in str(error))
-            raise _Uncountable(f"{why}: it raised {described(error)}{empty}.") from None
+            empty = "meta tensor" in str(error) and "tensors without numbers are counted: work on whole tensors"
+            raise _Uncountable(f"{why}: {empty or f'it raised {described(error)}'}.") from None
     if leaving.name:
         raise _Uncountable(f"{why}, since it leaves PyTorch ({leaving.name}). Stay with tensors.")
     if found.uncounted:
