@@ -116,7 +116,7 @@ def one_box(config: Config, batch: int, tokens: int, name: str) -> Made:
     boxes = block_costs(config, batch, tokens)
     row = [box.name for box in boxes].index(name)
     box, own = boxes[row], _sums([boxes[row]])
-    title = f"One step of {config.name}: what you will be able to compute"
+    title = f"One operation of {config.name}: what you will be able to compute"
     fig, ax = _sheet(_y(len(boxes) + 0.2), title, _y(-1.9))
     _stack(ax, boxes, {row: _BOUNDS["compute"]})
     sizes = {"b": batch, "t": tokens, "s": tokens, "d": config.width, "f": config.hidden, "c": config.channels}

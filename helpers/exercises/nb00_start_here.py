@@ -8,7 +8,7 @@ from helpers.exercises.exercise import function, guess, value
 
 guess("published_days", "Meta's 6.4 million GPU-hours for Llama 3 70B, 15 trillion tokens, shared out over 1024.")
 
-guess("implied_mfu", "A run that takes longer has reached less.",
+guess("implied_mfu", "It is 50 %, times 144 / 260.",
     (50, "The napkin took 50 %: what makes 144 days 260?"),
     (100 * 144 / 260, "That is the share of the napkin's MFU: take it of the 50 %."),
     (42, "That is close to what Meta reports for its largest model."),
@@ -27,7 +27,7 @@ guess("tebibyte", "Each further prefix multiplies by 1.024 again.",
     (lambda right: 1 + right / 100, "That is the ratio: by how many per cent is it more than 1?"),
     (lambda right: right / 100, "That is the fraction: write it in per cent."))
 
-guess("dot_product", "A million multiplications, and nearly as many additions.",
+guess("dot_product", "A million multiplications, and one addition less, which everyone rounds to 2n.",
     (1e6, "Those are the MACs."),
     (2e-9, "If you mean 2n, with n numbers in each vector: that is right."),
     (4e6, "Two numbers take one multiplication, not two."))
@@ -52,7 +52,7 @@ value("card_in_gb", 80 * 2**30 / 1e9, [
     (80e9 / 2**30, "You went from GB to GiB. A GiB is the larger unit, so there are more GB than GiB."),
     (75, "You went from GB to GiB. A GiB is the larger unit, so there are more GB than GiB."),
     (80 * (2 - 1.024**3), "You took the percentage off: there are more GB than GiB."),
-    (80, "That takes GiB and GB for the same thing; they differ by 7.4 %."),
+    (80, "That is still 80: GiB and GB differ by 7.4 % of it."),
     (80 * 2**30, "That is a number of bytes; the question asks for GB."),
     (80 * 2**30 / 1e6, "Those are MB; the question asks for GB."),
     (80 * 2**30 / 1e12, "Those are TB; the question asks for GB."),
@@ -96,7 +96,7 @@ function("tokens_before_deadline",
     (lambda n, c, d, p, u: c * d * DAY * p * u / (3 * n),
      "Twice as many as right: the peak is given as it is, and a token costs 6 FLOPs per parameter, not 3."),
     (lambda n, c, d, p, u: c * d * DAY * p * u / (12 * n),
-     "Half as many as right: take the peak and the MFU as they are, 24 hours a day, and 6 FLOPs, not 12."),
+     "Half as many as right: the peak is given, so halve nothing; a token costs 6 FLOPs, not 12."),
     (lambda n, c, d, p, u: c * d * DAY * p * u / (16 * n), "The 16 are bytes of memory: the work is 6 FLOPs."),
     (lambda n, c, d, p, u: c * d * DAY * p * u / n,
      "Multiply the parameters by 6: one token costs 6 FLOPs for each of them."),

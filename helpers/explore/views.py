@@ -175,10 +175,9 @@ class Plan(View, module="budget.js"):
 
     def _drawing(self) -> draw.Drawing:
         step, capacity, several = self.step, specs.find(self.machine).memory, "s" * (self.batch > 1)
-        time, what = max(zip(step.times(self.roof), ("arithmetic", "memory traffic"), strict=True))
         fits = "fits" if step.peak <= capacity else "does not fit"
         title = f"{self.model} on {self.devices} × {self.machine.removeprefix('NVIDIA ')} "
-        title += f"{fits}: {units.si(step.peak, 'B')} per device;\none step: at least {units.duration(time)} of {what}"
+        title += f"{fits}: {units.si(step.peak, 'B')} per device"
         parts, each = (", not all parts at once", " per device") if self.task == "training" else ("", "")
         told = f"GB{parts}\n{self.task}, {self.precision}, {self.batch} text{several} of {self.tokens} tokens{each}"
         told += ", recomputing" * self.recompute
