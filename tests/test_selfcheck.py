@@ -399,6 +399,7 @@ def test_compare_names_units_a_thousand_times_off_and_counts_per_cents_in_points
 def test_allocated_bytes_counts_new_storages():
     for answer, nbytes in [
         (lambda x: x, 0), (lambda x: x.t()[1:].unfold(0, 2, 1).diagonal(), 0), (lambda x: x.reshape(12), 0),
+        (lambda x: x.view_as(torch.empty(3, 4, device="meta")), 0),  # which has no storage
         (lambda x: x.t().reshape(12), 48),
         (lambda x: x[[0, 1]], 32 + 2 * 8),  # the list becomes an index of int64
         (lambda x: x + 1 + 1, 96),  # a temporary counts

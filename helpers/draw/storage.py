@@ -243,16 +243,16 @@ def strips(rows_: Mapping[str, Sequence[Any]], title: str, xlabel: str, tint: Ca
            parts: Sequence[str] = ()) -> Made:  # fmt: skip
     """A strip of cells per row, each with its text. `tint` gives the number of a text's tint; else each has its own.
 
-    A text "" leaves a gap. `parts` names equal parts of the strips, with a bracket above each.
+    A shorter strip has wider cells. `parts` names equal parts of the strips, with a bracket above each.
     """
     length = max(map(len, rows_.values()))
     fig, ax = canvas(0.72 + 0.34 * len(rows_) + 0.3 * bool(parts), title, xlabel)
     tint = tint or list(dict.fromkeys(itertools.chain(*rows_.values()))).index
     for row, strip in enumerate(rows_.values()):
+        wide = length / len(strip)
         for place, text in enumerate(strip):
             look = {"fontsize": 10 if length < 24 else 7, "label": str(text)}
-            if text != "":
-                cell(ax, place, row - 0.36, str(text), TINTS[tint(text) % len(TINTS)], 0.72, **look)
+            cell(ax, place * wide, row - 0.36, str(text), TINTS[tint(text) % len(TINTS)], 0.72, wide, **look)
     for k, name in enumerate(parts):
         left, right = k * length / len(parts) + 0.03, (k + 1) * length / len(parts) - 0.03
         ax.plot([left, left, right, right], [-0.5, -0.6, -0.6, -0.5], color=GREY, linewidth=1, marker="", label="_part")

@@ -102,7 +102,7 @@ class _NewMemory(TorchDispatchMode):
 
     def see(self, tensors: Any) -> None:
         for tensor in tree_leaves(tensors):
-            if isinstance(tensor, torch.Tensor) and tensor.layout == torch.strided:
+            if isinstance(tensor, torch.Tensor) and tensor.layout == torch.strided and not tensor.is_meta:
                 new, address = tensor.untyped_storage(), tensor.untyped_storage().data_ptr()
                 if not any(0 <= address - old.data_ptr() <= old.nbytes() - new.nbytes() for old in self._seen):
                     self._seen.append(new)

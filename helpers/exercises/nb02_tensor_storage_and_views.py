@@ -16,17 +16,11 @@ from helpers.exercises.exercise import Exercise, function, guess, part, parts, v
 # fmt: off
 
 
-_SEVEN = (
+guess("seven_lines", " ".join((
     "1: m is contiguous, and has a view in any shape of 24.", "2: reshape looks for a view, but here finds none.",
     "3: a list as index always copies.", "4: flip would need a negative stride, which PyTorch does not have.",
     "5: m is float32 already, so float() returns m itself.", "6: each number is converted to another dtype.",
-    "7: numpy() and from_numpy() both use the memory that is there.",
-)
-
-
-def _but(ks: Sequence[int]) -> Callable[[Sequence[int]], tuple[int, ...]]:
-    return lambda right: tuple(sorted({*right} ^ {*ks}))
-
+    "7: numpy() and from_numpy() both use the memory that is there.")))
 
 guess("three_words", "`contiguous` writes every number once more; the other two write none.",
       (18.9, "That is one copy for each word."), (0, "One of the words does write."),
@@ -40,8 +34,6 @@ guess("permuted_note", "Each stride comes along with its dimension.",
       ((4, 12, 1), "You exchanged the first two: 2, 0, 1 says from which old place each one comes."),
       ((4, 1, 12), "You sent dimension 0 to place 2: permute(2, 0, 1) fetches dimension 2 to place 0."),
       ((1, 4, 12), "You reversed all three: behind the last come the first two, in their old order."))
-guess("seven_lines", "", *[(_but(ks), " ".join(_SEVEN[k - 1] for k in ks))  # each that is missing or too many
-                           for count in range(1, 8) for ks in itertools.combinations(range(1, 8), count)])
 guess("all_windows", "These are the million numbers, each counted once.",
       (2.05e9, "That is numel × element size: most cells count 512 times."), (2048, "That is one window."),
       (1e6, "That is how many numbers there are, of 4 bytes each."), (512, "That is one window, without its bytes."))
@@ -59,7 +51,7 @@ _RIGHT = "{}, but what counts are all the sizes to its right, and only these."
 _BYTES, _ENDS = "That is in bytes: a stride counts elements.", "permute(0, 2, 1, 3) leaves the first and last alone."
 parts("permuted_stride", **{
     "1": part(60, [(120, _OWN), (240, _BYTES), (2, _SIZE), (3, _SIZE), (4, _SIZE), (5, _ENDS), (20, _ENDS),
-                   (0, "That is the order of the dimensions; the question asks for their strides."),
+                   (0, "A stride of 0 does not move at all, and the order of the dimensions is not the question."),
                    (1, "You reversed the order, or let the first index run fastest: in a fresh tensor it is the last."),
                    (12, "12 is 3 + 4 + 5, and also 3 · 4: multiply all three sizes to its right."),
                    (24, _RIGHT.format("24 = 2 · 3 · 4")), (6, _RIGHT.format("6 = 2 · 3"))]),
@@ -182,7 +174,7 @@ function("windows",
     (lambda x, size: torch.as_strided(x, (len(x) - size + 1, size), (size, 1)),
      "The next window starts one element further, not one window further."),
     (lambda x, size: torch.as_strided(x, (len(x) - size + 1, size), (x.stride(), x.stride())),
-     "x.stride() is a tuple; its one number is x.stride(0)."),
+     "Read the error: as_strided takes x itself, and numbers; x.stride() is a tuple, and x.stride(0) its number."),
     (lambda x, size: torch.as_strided(x, (len(x) - size + 1, size), (size * x.stride(0), x.stride(0))),
      "The next window starts one element further, not one window further."),
     (lambda x, size: torch.as_strided(x, (len(x) - size + 1, size), (x.stride(0), 1)),
@@ -190,6 +182,10 @@ function("windows",
     (lambda x, size: torch.as_strided(x, (len(x) - size + 1, size), (1, x.stride(0))),
      "The elements inside a window are right, but the next window starts x.stride(0) further, too."),
     (lambda x, size: torch.as_strided(x, (len(x) // size, size), (size, 1)), _APART),
+    (lambda x, size: torch.as_strided(x, (len(x) - size + 1, size), (x.stride(0), 0)),
+     "With stride 0 each window repeats its first element: inside it, too, the next is x.stride(0) further."),
+    (lambda x, size: torch.as_strided(x, (len(x) - size + 1, size), (0, x.stride(0))),
+     "Each of your rows is the first window: the next must start one element further."),
     (lambda x, size: _windows(x, size, step=4), "A stride counts cells, not bytes: take x.stride(0)."),
     (lambda x, size: torch.as_strided(x, (len(x) - size + 1, size), x.stride()),
      "Read the error: as_strided wants two strides, counted in elements."),
@@ -224,11 +220,11 @@ parts("view_or_copy", **{str(number): _shares(*pair) for number, pair in enumera
     (lambda x: x.repeat(3, 1, 1), "A repeat writes every repetition into new memory; expand does not."),
     (lambda x: x.expand(3, 4, 6), "An expand repeats with stride 0; repeat is the one that copies."),
     (lambda x: x.t().reshape(-1), "It merges the dimensions of a transpose, and their strides do not allow that."),
-    (lambda x: x[:, ::2].flatten(), "Do they merge? Three steps of 2 inside a row, and a step of 6 to the next row."),
+    (lambda x: x[:, ::2].flatten(), "Do they merge? Three elements, 2 apart, take 6 cells; the next row is 6 away."),
     (lambda x: x.contiguous(), "What is contiguous already is returned as it is."),
     (lambda x: x.t().contiguous(), "A transpose of a matrix is not contiguous: its elements must change places."),
     (lambda x: x.chunk(2, dim=1)[1], "Half of the columns is a slice: another offset, the same strides."),
-    (lambda x: x[:, 1:4].flatten(), "Do they merge? Three steps of 1 inside a row, and a step of 6 to the next row."),
+    (lambda x: x[:, 1:4].flatten(), "Do they merge? Three elements, 1 apart, take 3 cells; the next row is 6 away."),
 ], start=1)})
 
 value("really_touched", 500 * 64 * 4, [
@@ -360,13 +356,13 @@ def _swap(lines: str) -> Callable[[torch.Tensor, int, int], torch.Tensor]:
 
 function("swap_rows",
     _swapped, [
-    (_swap("x[i] = x[j]"), "Row i is lost: it was overwritten before it was read, or what you kept of it is a view."),
-    (_swap("x[j] = x[i]"), "Row j is lost: it was overwritten before it was read, or what you kept of it is a view."),
+    (_swap("x[i] = x[j]"), "Row i is lost: overwritten before it was read, kept only as a view, or not written back."),
+    (_swap("x[j] = x[i]"), "Row j is lost: overwritten before it was read, kept only as a view, or not written back."),
     (lambda x, i, j: _swapped(x.t(), i, j).t(), "You swapped columns: x[i] is row i, x[:, i] column i."),
     (_swap("kept = x.clone(); x[i] = kept[j]; x[j] = kept[i]"),
      "You cloned the whole matrix; only one row is in danger."),
     (_swap("x[i], x[j] = x[j].clone(), x[i].clone()"),
-     "Added up, that is two rows: keep one alone, in its own dtype; the other is safe once the first is."),
+     "Added up, that is two rows: keep one alone, in its own dtype. A number that you assign becomes a tensor, too."),
     (_swap("kept = copy.deepcopy(x[i]); x[i] = x[j]; x[j] = kept"),
      "A deepcopy copies the whole storage behind a view; clone() copies the row alone."),
     (lambda x, i, j: (_swapped(x, i, j)[i], x[j]), "The rows are exchanged: return x itself, not only these two."),
@@ -420,6 +416,8 @@ function("grouped_scores",
     _grouped, [
     (_repeated, "The scores are right, but each key head is written out once for every query head that uses it: "
      "by a repetition, or by a matmul that stretches the keys."),
+    (lambda q, k: q @ k[:, torch.arange(q.shape[1]) // (q.shape[1] // k.shape[1])].mT,
+     "The scores are right, but an index writes each key head once for every query head that uses it."),
     (lambda q, k: torch.cat([each @ k[:, i : i + 1].mT for i, each in enumerate(q.chunk(k.shape[1], 1))], 1), _TWICE),
     (lambda q, k: _grouped(q, k).clone(), _TWICE),
     (lambda q, k: (q.view(*k.shape[:2], -1, k.shape[3]) @ k.mT.contiguous()).view(*q.shape[:3], -1),
@@ -431,7 +429,8 @@ function("grouped_scores",
     (lambda q, k: _grouped(q, k).mT, _ROWS),
     (lambda q, k: (q.clone().view(*k.shape[:2], -1, k.shape[3]) @ k.mT).view(*q.shape[:3], -1),
      "The scores are right, but the queries are copied first: they are contiguous, and have their view."),
-    (lambda q, k: q.view(1, 8, 4, 128) @ k.mT, "Those are the sizes of section 11: take them from queries.shape."),
+    (lambda q, k: q.view(1, 8, 4, 128) @ k.mT,
+     "Read the error: take the sizes from queries.shape, and turn the keys by mT, not by t()."),
     (lambda q, k: (q.view(len(q), -1, *k.shape[1:2], *q.shape[2:]).transpose(1, 2).flatten(2, 3) @ k.mT).view(
         *q.shape[:3], -1),
      "Neighbouring query heads form a group: (K, H // K), not (H // K, K)."),
