@@ -41,7 +41,7 @@ guess("flops_of_names", "It is 2 × the sizes of all different names, multiplied
       (lambda right: right * 32, "The width is one loop, though both inputs have it."),
       (lambda right: right / 32, "The width is a loop, too, though the output does not have it."),
       (lambda right: right / 8, "The texts are a loop, too."), (lambda right: right / 10, "out is a loop, too."),
-      *((n, "Multiply the sizes, do not add them.") for n in (66, 132)), (lambda right: right * 2, "A step is 2 FLOPs."))
+      *((n, "Multiply the sizes, do not add them.") for n in (66, 132)), (lambda right: right * 2, "2 FLOPs a step."))
 
 
 _WORDS = ("passes", "raises")
