@@ -156,8 +156,8 @@ def training(
     ({'weights': 0.5, 'gradients': 0.5, 'moments': 1.0, 'activations': 4.89, 'logits': 1.65}, 11.32)
 
     The peak is the largest of three moments: at the loss, where the logarithms of the probabilities, their gradient
-    and that of the logits exist, in float32; after the head's gradient, with one recomputed block; and at the end,
-    with all gradients. Temporary results of other ops are left out; so are the optimizer's, which depend on its kind.
+    and that of the logits exist, in float32; after the head's gradient, with one recomputed block; and at the end, with
+    one block and all gradients. Temporary results of other ops are left out; so are the optimizer's, of any kind.
     Bytes moved: weights for each pass, gradients and states once more by the optimizer, activations there and back.
     """
     if precision not in PRECISIONS:
@@ -169,10 +169,10 @@ def training(
     states |= {"master copy": recipe.master} if recipe.master else {}
     memory = {name: size * share for name, size in states.items()} | {"activations": kept, "logits": logits}
     fixed = (recipe.weight + recipe.moments + recipe.master) * share
-    block = block_costs(config, batch, tokens, itemsize=recipe.activation)
-    at_loss = kept - recompute * sum(box.kept for box in block)
+    block = sum(box.kept for box in block_costs(config, batch, tokens, itemsize=recipe.activation))
+    at_loss = kept - recompute * block
     head = recipe.gradient * config.vocabulary * config.width / devices
-    peak = fixed + max(at_loss + 3 * logits, kept + head, memory["gradients"])
+    peak = fixed + max(at_loss + 3 * logits, kept + head, block + memory["gradients"])
     useful = 3 * batch * forward_flops(config, tokens)
     unembedding = 2 * batch * tokens * config.vocabulary * config.width
     flops = useful + (useful // 3 - unembedding if recompute else 0)  # the blocks run forward once more

@@ -164,12 +164,13 @@ class Live(TorchDispatchMode):
         return result
 
 
-@pytest.mark.parametrize(("config", "recompute", "of_sum"), [
-    (Config("large vocabulary", 2, 128, 4, 5000, 64), False, (1.4, 1.5)),
-    (Config("large vocabulary", 2, 128, 4, 5000, 64), True, (1.3, 1.4)),
-    (Config("deep", 12, 64, 4, 65, 64), False, (0.9, 0.95)),
+@pytest.mark.parametrize(("config", "recompute", "near", "of_sum"), [
+    (Config("large vocabulary", 2, 128, 4, 5000, 64), False, 0.01, (1.4, 1.5)),
+    (Config("large vocabulary", 2, 128, 4, 5000, 64), True, 0.01, (1.3, 1.4)),
+    (Config("deep", 12, 64, 4, 65, 64), False, 0.01, (0.9, 0.95)),
+    (Config("deep", 12, 64, 4, 65, 64), True, 0.05, (0.85, 0.9)),  # temporary results are left out
 ])  # fmt: skip
-def test_the_peak_of_a_step_is_the_one_traced(config, recompute, of_sum):
+def test_the_peak_of_a_step_is_the_one_traced(config, recompute, near, of_sum):
     gpt, ids = GPT(config), torch.randint(config.vocabulary, (8, 64))
     optimizer = torch.optim.AdamW(gpt.parameters(), foreach=False)
 
@@ -186,7 +187,7 @@ def test_the_peak_of_a_step_is_the_one_traced(config, recompute, of_sum):
             live.add(tensor)
         step()
     found = budget.training(config, 8, 64, precision="float32", recompute=recompute)
-    assert live.most == pytest.approx(found.peak, rel=0.01)
+    assert live.most == pytest.approx(found.peak, rel=near)
     assert of_sum[0] < found.peak / found.total < of_sum[1]  # the sum is not what must fit
 
 

@@ -43,7 +43,8 @@ _BOUNDS = {"compute": (VERMILLION, TINTS[1]), "memory": (BLUE, TINTS[0]), "": (G
 
 
 @drawn("Block card")
-def block(config: Config, batch: int, tokens: int, *, upto: int = 7, decode: bool = False, fused: bool = True) -> Made:
+def block(config: Config, batch: int, tokens: int, title: str = "", *, upto: int = 7, decode: bool = False,
+          fused: bool = True) -> Made:  # fmt: skip
     """The block of a model as boxes, and beside each what the lessons up to number `upto` say about it, in bfloat16.
 
     Over whole texts or, with `decode`, for one new token of each of `batch` texts of `tokens` tokens. Costs are
@@ -56,7 +57,7 @@ def block(config: Config, batch: int, tokens: int, *, upto: int = 7, decode: boo
     longest = max(_sums(list(kernel))["seconds"] for _, kernel in whole)  # decoding keeps the bars' scale
     right, early = _RIGHT[upto], upto < 5  # where half of the card would stay empty, the letters have room
     name = config.name + ", decoding" * decode
-    title = f"A block of {name}"
+    given, title = title, f"A block of {name}"
     flops, most = sum(box.flops for box in boxes), max(box.flops for box in boxes)
     if bars := 100 * (upto == 4):  # of the FLOPs, in pixels
         bare = sum(box.flops for box in boxes if not box.parameters)
@@ -65,7 +66,7 @@ def block(config: Config, batch: int, tokens: int, *, upto: int = 7, decode: boo
     if upto >= 5:  # there is room for the share of the time if the title does not say "decoding"
         title = f"{name}: {len(waits)} of {len(sums)} kernels wait for memory"
         title += f", for {sum(waits) / seconds:.0%} of the least time" * (upto >= 6 and not decode)
-    fig, ax = _sheet(_TOP + _ROW * (len(boxes) + 1) + 8, title, *((36, right + bars + 224) if early else ()))
+    fig, ax = _sheet(_TOP + _ROW * (len(boxes) + 1) + 8, given or title, *((36, right + bars + 224) if early else ()))
     letters = _letters(config, batch, tokens, decode, upto)[: -1 if early else None]  # the format comes with the bytes
     if early:  # in a box, off the lines of the rows: no column
         top = _y(1.5)
@@ -284,12 +285,12 @@ def _side(
 def patterns(steps: Mapping[str, str], sizes: Mapping[str, int], title: str) -> Made:
     """Where each name goes: a row per pattern, a tinted cell per dimension, and how many numbers come out.
 
-    A name has one tint in all rows, in the order of `sizes`, those in a bracket stand without a gap, and a name that
-    is summed has a heavy frame. KeyError for a name without a size.
+    A name has one tint in all rows, those in a bracket stand without a gap, and a name that is summed has a heavy
+    frame. KeyError for a name without a size.
     """
     fig, ax = canvas(0.8 + 0.56 * len(steps), title, " ")
     ax.set_xlabel("heavy frame: summed  ·  no gap: in one bracket", loc="left", fontsize=8.5, color=INKS[GREY])
-    tints = dict(zip(sizes, itertools.cycle(TINTS)))
+    tints = dict(zip(dict.fromkeys(re.findall(r"\w+", " ".join(steps.values()))), itertools.cycle(TINTS)))
     sides = {step: [_spread(side) for side in pattern.split("->")] for step, pattern in steps.items()}
     result, found = 1.1 + max(inputs[1] for inputs, _ in sides.values()), []
     right = result + 0.1 + max(output[1] for _, output in sides.values())

@@ -83,7 +83,7 @@ def bars(sizes: Mapping[str, float | Sizes], title: str, xlabel: str, limit: tup
         sizes_ = np.array([stack.get(part, 0.0) for stack in stacks.values()])
         look = {"color": tint, "edgecolor": ink, "label": part or "_room"}
         stacked = ax.barh(range(len(stacks)), sizes_, 0.24 / tall, ends, **look)
-        texts = [f"{size:.3g}" if several and part and fits(size) else "" for size in sizes_]
+        texts = [f"{size:.3g}" if several and part not in ("", "_size") and fits(size) else "" for size in sizes_]
         ax.bar_label(stacked, texts, label_type="center", fontsize=8.5)
         ends += sizes_
     for place, (stack, few, total) in enumerate(zip(stacks.values(), small, totals.values(), strict=True)):
@@ -197,6 +197,6 @@ def memory_over_time(curves: Mapping[str, Sequence[float]], title: str, phases: 
         ax.axvline(start, color=GREY, linewidth=0.8, linestyle=DASHES, label="_phase")
         note(ax, name, (start, top * 1.22), (3, 0), fontsize=8.5)
     ax.yaxis.set_major_formatter(EngFormatter("B"))
-    ax.set(xlim=(0, end), ylim=(0, top * 1.3))
+    ax.set(xlim=(0, 1.02 * end), ylim=(0, top * 1.3))
     _levels(ax, levels or {}, 1)
     return fig, f"{'; '.join(found)}."

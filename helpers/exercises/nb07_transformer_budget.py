@@ -8,10 +8,6 @@ from math import ceil, floor, sqrt
 from helpers.exercises.exercise import function, guess, value
 
 # fmt: off
-guess("gap_as_mfu", "It is 0.5 over 1.81, the factor between the days.",
-      (0.905, "Upside down: more days mean a lower MFU."), (27.6, "That is in per cent: an MFU is a share of 1."),
-      (1.81, "That is the factor between the days: which MFU makes them?"), (0.5, "That is the napkin's own."),
-      (50, "That is the napkin's own, in per cent."))
 guess("block_keeps",
       "Almost every box keeps its input. That of GELU and down is four times as wide; attention keeps four tensors.",
       (1, "That is its input or its output: each stage keeps its own."), (2, "Each stage keeps its own input."),
@@ -27,15 +23,17 @@ guess("peak_of_step", "At the loss three tables as large as the logits are alive
       (35.9, "That is the sum: some terms are not there yet, and of the logits' size there are three tables."),
       (lambda right: right - 10.24, "If you counted two tables of that size: there are three."),
       (lambda right: right + 10.24, "Right for a loop that holds on to its logits."),
+      (21.5, "Weights, moments and activations: add the tables that are alive at the loss."),
       (25.7, "If that is the sum without the logits: they are where the peak is."),
       (31.7, "That has one table of the logits' size: there are three."),
       (46.2, "That is the sum and one table more: at the loss there are no gradients of the weights yet."),
       (56.4, "The gradients of the weights are not there yet at the loss."),
       (lambda right: 1e6 * right, "Is that in bytes? The unit is MB."))
 guess("peak_recomputed", "Weights and moments stay, one block at a time exists in full, and gradients pile up.",
-      (33.4 / 16, "Only the activations shrink."), (7.3, "Weights and moments alone take 7.3 MB."),
+      *[(less, "Only the activations shrink, and to far less than half.") for less in (33.4 / 16, 33.4 / 2)],
+      (7.3, "Weights and moments alone take 7.3 MB."),
       (26.1 / 16, "Those are the inputs alone."), (33.4, "That is the peak without recomputation."),
-      (11.84, "That is the whole account: temporaries make the rest."),
+      (11.84, "That is what `budget` adds up: temporary results make the rest."),
       (9.57, "Is one of them left out? Weights, moments, gradients, and a whole block that runs again."),
       (7.3 + 26.1 / 16, "And the block that runs again, and the gradients so far?"),
       (11.04, "And the gradients so far?"))
@@ -55,9 +53,6 @@ guess("one_user", "A token needs all weights (of the input embedding one row alo
       (24680, "So fast is the arithmetic."), (12340, "So fast is the arithmetic, on one H100."),
       (lambda right: 1e3 / right, "If these are ms for a token: how many tokens make a second?"),
       (lambda right: 1 / right, "If these are seconds for a token: how many tokens make a second?"))
-guess("desk_mfu", "", (1, "Then nothing but the products would take any time."),
-      *[(over, "An MFU above 1 would be more than the peak.") for over in (1.1, 1.2, 1.3, 1.5)],
-      *[(percent, "Is that in per cent? An MFU is a share of 1.") for percent in range(2, 101)])
 
 
 def _gated(hidden: float = 4, inputs: float = 1) -> Callable[..., float]:
@@ -98,8 +93,8 @@ function("gated_mlp_kept",
     (lambda d, f, b, t, i: b * t * 6 * d * f, "Those are FLOPs of the products: count what is kept, in bytes."),
     *[(_gated(tensors, inputs), "Gate and up share one input of the width; down's is the product, of the hidden width, "
        "one of four such tensors.") for tensors in (1, 2, 3, 4, 6) for inputs in (3,)],
-    *[(_gated(6, inputs), "Six hidden tensors are two too many: list five operations, and count each tensor once.")
-      for inputs in (0, 1, 2)],
+    *[(_gated(more, inputs), "More than four hidden tensors: list five operations, and count each tensor once.")
+      for more in (6, 7, 8) for inputs in (0, 1, 2, 9) if (more, inputs) != (8, 2)],
     (lambda d, f, b, t, i: b * t * t * (d + 4 * f) * i, "Nothing here grows with tokens²."),
     (lambda d, f, b, t, i: b * t * 3 * d * f * i, "Products of width and hidden count FLOPs: what is kept is tensors."),
     (lambda d, f, b, t, i: 2 * b * t * (d + 4 * f) * i,
@@ -160,6 +155,7 @@ function("largest_batch",
     *[(lambda memory, *a, unit=unit: _fit()(memory * unit, *a), "The memory is in bytes already.")
       for unit in (2**30 / 1e9, 1e9 / 2**30)],
     (lambda memory, devices, n, each: _fit()(memory, devices, n, each) + 1, "That is one more than fits."),
+    (lambda memory, *a: _fit()(0.9 * memory, *a), "The whole memory counts here, no part of it is held back."),
     *[(_fit(states=states, least=_MINUS), f"You took {states} bytes per parameter: weight, gradient and AdamW's two "
        "moments make 16. And never fewer than none.") for states in (4, 8, 12, 14, 18, 20)],
     *[(_fit(states=own), f"You took {own} byte{'s' * (own > 1)} per parameter: the statement says 16.")
@@ -248,6 +244,8 @@ function("cheapest_machine",
        "You rounded the hours up: half an hour costs half.") for own in (lambda a: a[-1], lambda a: 1)],
     (lambda o, w, d, m, n: _paid(o, w, m, _cheapest(o, w, d, m, n)), "That is what it costs: return the name alone."),
     (lambda o, w, d, m, n: (best := _cheapest(o, w, d, m, n), _paid(o, w, m, best)), "Return the name alone."),
+    (lambda o, w, d, m, n: best if (best := _cheapest(o, w, d, m, n)) == "none" else (_paid(o, w, m, best), best),
+     "Return the name alone."),
     (lambda o, *a: _cheapest({name: (price, peak) for name, (peak, price) in o.items()}, *a),
      "Each offer is (peak, price), in this order."),
     (lambda *a: _cheapest(*a, by=lambda hours, price, peak, need, days: need * days * price),
@@ -358,7 +356,7 @@ value("gpu_years", 3.14e23 / 125e12 / _YEAR, [
       for claim in (355, 3.14e23 / 28e12 / _YEAR)],
     (3.14e23 / 112e12 / _YEAR, "You took 112 TFLOP/s, the PCIe card's: the one in specs is the SXM2."),
     *[(3.14e23 / peak / _YEAR, "You took the vector unit; matmuls in float16 run on the matrix unit.")
-      for peak in (7.8e12, 14e12, 15.7e12, 31.4e12)],
+      for peak in (7.8e12, 14e12, 15.7e12, 30e12, 31.4e12)],
     (3.14e23 / 24.6e12 / _YEAR, "The 24.6 TFLOP/s are what a run reached: take the peak."),
     *[(3.14e23 / peak / _YEAR, "That is another GPU: the claim is about a V100.") for peak in (312e12, 989.5e12)],
     *[(3.14e23 / 125e12 / of, f"Those are {unit}; the question asks for years.")
@@ -366,9 +364,9 @@ value("gpu_years", 3.14e23 / 125e12 / _YEAR, [
     (355 * 125 / 28, "That is upside down: a faster device needs fewer years."),
     (3.14e23 / (0.213 * 125e12) / _YEAR, "That is at an MFU of 0.213: the question is the peak."),
     *[(3.14e23 / 125e12 / _YEAR * power, "You are off by a power of ten: a TFLOP is 10¹² FLOP.")
-      for power in (1e-3, 0.1, 10, 1000)],
+      for power in (1e-3, 1e-2, 0.1, 10, 1000)],
     *[(ratio, "That is the ratio of the peaks: how many years is it?") for ratio in (125 / 28, 28 / 125)],
-    (_YEAR * 125e12 / 3.14e23, "Upside down: work over rate."),
+    (_YEAR * 125e12 / 3.14e23, "Upside down: work over rate."), (11055, "Is that from 900e9, its bandwidth?"),
     (355 - 3.14e23 / 125e12 / _YEAR, "That is the difference from the claim: how many years does it take?"),
     *[(times * 3.14e23 / 125e12 / _YEAR, "3.14·10²³ FLOP are all, backward pass included.") for times in (3, 6)],
     (3.14e23 / 125e12 / (365.25 * 24), "The peak is per second: a year has 365.25 · 24 · 3600 of them."),
@@ -397,7 +395,7 @@ value("requests_that_fit", 45e9 // _CACHE, [
     (80e9 / 160e6, "You took the page's cache, and forgot the weights of 35 GB."),
     *[(few, "The weights take the 35 GB that the page says, not 70 or 140: 45 GB are left.") for few in (0, 5)],
     *[(count, _BOTH) for count in (2 * 45e9 // _CACHE, 2 * 45e9 / _CACHE)],
-    *[(count, "One byte a number, and keys or values alone: the cache holds both, in 2 bytes.")
+    *[(count, "A quarter of the cache: 4 bits are the weights', and the cache holds keys and values, in 2 bytes.")
       for count in (4 * 45e9 / _CACHE, 4 * 45e9 // _CACHE)],
     (2 * 80e9 // _CACHE, "The weights take 35 GB; and the cache holds keys and values, in 2 bytes."),
     *[(cache, "That is the cache of one request: how many fit into 45 GB?") for cache in (_CACHE, _CACHE / 1e9)],
@@ -406,6 +404,7 @@ value("requests_that_fit", 45e9 // _CACHE, [
       for cache in (4096 * _PER_TOKEN, 4096 * _PER_TOKEN / 1e9, 1.34, 4096 * _PER_TOKEN / 1e6)],
     *[(cache, "That is the page's cache: it is wrong, and how many requests fit?") for cache in (160, 160e6)],
     (_PER_TOKEN, "That is the cache of one token: how many requests of 6000 fit into 45 GB?"),
+    (13, "A request has 6000 tokens in all, not 4096 more."),
     (59, "The weights take 35 GB, and these requests have 6000 tokens."),
     (8 * 22, "A factor of 8 is missing in the cache: its heads."),
     (45e9 // _PER_TOKEN, "You counted the cache of one token: a request has 6000."),
@@ -428,8 +427,9 @@ value("gpt3_scores", (0.213 * 125 / 24.6 - 1) / _SCORES, [
     (0, "Without the scores it is 19.7 %: not what is printed."),
     *[(mfu, _NOT) for mfu in (19.7, 20.2, 24.6 / 125 * (1 + _SCORES))],
     *[(twice, "20.2 % has the scores once already. Or are these TFLOP/s? Divide by what the scores add once.")
-      for twice in (2, (21.3 / 20.2 - 1) / _SCORES)],
+      for twice in (2, 0.054, (21.3 / 20.2 - 1) / _SCORES)],
     *[(count, _DIGITS) for count in (2.7, 2.85, 3.1, 3.2)],
+    (2.2, "Start from the 19.7 % without scores, and keep more digits."),
     (3 * (0.213 * 125 / 24.6 - 1) / _SCORES, "4 · L · D · T is the forward pass alone: take 12 · L · D · T."),
     (96 * (0.213 * 125 / 24.6 - 1) / _SCORES, "You left out the L of 12 · L · D · T, or counted layers."),
     (2 * (0.213 * 125 / 24.6 - 1) / _SCORES, "You took half the scores: 12 · L · D · T counts them in full."),

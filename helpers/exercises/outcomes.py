@@ -233,5 +233,7 @@ def _argument(thing: Any) -> str:
         return f"a {tuple(thing.shape)} {str(thing.dtype).removeprefix('torch.')} tensor"
     if isinstance(thing, torch.Tensor):
         return f"tensor({thing.tolist()})"
+    if isinstance(thing, dict):  # whole, so that the call can be run
+        return re.sub(r"\d{9,}\.0", lambda found: number(float(found[0])), repr(thing))
     text = number(thing) if isinstance(thing, float) else short(thing)
     return repr(thing) if isinstance(thing, float) and text.isdigit() and float(text) != thing else text

@@ -20,9 +20,9 @@ function stepOf({ task, precision, devices, batch, tokens, recompute }, model, {
     logits = 4 * batch * tokens * model.vocabulary;
   const states = { weights: weight, gradients: gradient, moments, ...(master && { "master copy": master }) };
   const memory = Object.fromEntries(Object.entries(states).map(([name, size]) => [name, size * share]));
-  const atLoss = activations - (recompute ? keeps("more") - all : 0), head = (gradient * model.head) / devices;
-  const peak = (weight + moments + master) * share + Math.max(atLoss + 3 * logits, activations + head,
-    gradient * share);
+  const block = keeps("more") - all, atLoss = activations - (recompute ? block : 0);
+  const peak = (weight + moments + master) * share + Math.max(atLoss + 3 * logits, activations + (gradient * model.head)
+    / devices, gradient * share + block);
   const flops = batch * forward * 3 + (recompute ? batch * forward - 2 * batch * tokens * model.head : 0);
   const moved = (recompute ? 4 : 3) * weight * model.parameters + 2 * (weight + gradient + moments + master) * share;
   const parts = { ...memory, activations, "3 × logits": 3 * logits }; // at the loss, two more tables of their size
