@@ -285,12 +285,12 @@ def _side(
 def patterns(steps: Mapping[str, str], sizes: Mapping[str, int], title: str) -> Made:
     """Where each name goes: a row per pattern, a tinted cell per dimension, and how many numbers come out.
 
-    A name has one tint in all rows, those in a bracket stand without a gap, and a name that is summed has a heavy
-    frame. KeyError for a name without a size.
+    A name has one tint in all rows, in the order of `sizes`, those in a bracket stand without a gap, and a name that
+    is summed has a heavy frame. KeyError for a name without a size.
     """
     fig, ax = canvas(0.8 + 0.56 * len(steps), title, " ")
     ax.set_xlabel("heavy frame: summed  ·  no gap: in one bracket", loc="left", fontsize=8.5, color=INKS[GREY])
-    tints = dict(zip(dict.fromkeys(re.findall(r"\w+", " ".join(steps.values()))), itertools.cycle(TINTS)))
+    tints = dict(zip(sizes, itertools.cycle(TINTS)))
     sides = {step: [_spread(side) for side in pattern.split("->")] for step, pattern in steps.items()}
     result, found = 1.1 + max(inputs[1] for inputs, _ in sides.values()), []
     right = result + 0.1 + max(output[1] for _, output in sides.values())

@@ -103,7 +103,7 @@ function("first_missing_integer",
     lambda f: 2 ** (f + 1) + 1, [
     *[(lambda f, two=two: two ** (f + 1), "That one is still there: it is a power of two. The next one is not.")
       for two in (2, 2.0)],
-    *[(lambda f, more=more: 2**f + more, "You forgot the hidden 1: a number has fraction_bits + 1 significant bits.")
+    *[(lambda f, more=more: 2**f + more, "The hidden 1 counts: 2 ** (fraction_bits + 1), in brackets.")
       for more in (-1, 0, 1, 2)],
     (lambda f: 2 ** (f + 1) - 1,
      "That one is still there, and so is the next: all integers up to a power of two exist."),
@@ -227,14 +227,14 @@ function("loss_scale",
     (lambda g: g * _loss_scale(g.abs().max()), "Return the power of two, not the gradients multiplied by it."),
     (lambda g: max(1.0, _loss_scale(g.abs().max())), "The scale may have to be less than 1: yours never is."),
     (lambda g: 1 << floor(log2(65504 / g.abs().max().item())),
-     "A shift cannot give a scale below 1: write 2.0 ** ..., which takes negative powers."),
+     "A shift, or //, gives no scale below 1: divide with /, and write 2.0 ** ..., which takes negative powers."),
     *[(lambda g, wide=wide: _loss_scale(g.abs().max(), torch.finfo(wide).max),
        "That is bfloat16's or float32's limit; the gradients are stored in float16.")
       for wide in (torch.float32, torch.bfloat16)],
     (lambda g: 2.0 ** (15 - ceil(log2(g.abs().max().item()))),
-     "You rounded the gradient up to a power of two, which wastes up to a factor of two: round the ratio down."),
+     "You rounded the gradient up to a power of two, or took 2**15 for float16's end: round 65504 / largest down."),
     (lambda g: 2.0 ** (int(65504 / g.abs().max().item()).bit_length() - 1),
-     "Below 1 int() gives 0, and the power is lost: take math.floor(math.log2(ratio))."),
+     "Below 1 int() gives 0, and doubling from 1 never gets there: take math.floor(math.log2(ratio))."),
     (lambda g: min(65536.0, _loss_scale(g.abs().max())), "The scale may be larger than 65536."),
     (lambda g: floor(log2(65504 / g.abs().max().item())), "That is the exponent: raise 2 to it."),
     (lambda g: 65504 / g.abs().max().item(), "That is no power of two: multiplying by it rounds the gradients."),

@@ -12,33 +12,36 @@ from helpers.exercises.exercise import Exercise, function, guess, part, parts, w
 
 # fmt: off
 
-guess("scores_right", "A token with itself is right, in each of the heads: query and key are rotated by the same "
+guess("scores_right", "Each token's score with itself is right, in both heads: query and key are rotated by the same "
       "angles. So a test with one token would pass.",
       *((none, "Not all of them are wrong.") for none in (0, "none")),
       (6, "There are two heads."), (36, "That is all the scores of one head."), (60, "So many are wrong."),
       (72, "Their shape is right, their numbers need not be."))
 guess("swapped_scores", "Width and token are swapped, so features were compared.",
-      ((2, 2, 2), "That was meant. Compare the code and its comment."), ((2, 3, 2), "That is the shape of `vectors`."),
+      ((2, 2, 2), "That is what the comment promises."), ((2, 3, 2), "That is the shape of `vectors`."),
       ((2, 2, 3), "That is the shape of the transpose."), ((3, 3), "The batch stays."),
       ("error", "No error: the two shapes fit."))
 guess("misspelt_width", "The names width and widht occur once each, so each is summed by itself: 8 numbers of each "
       "input, and then the sums are multiplied.",
       (8, "A sum of 8 products was meant."), (1, "Both names are missing from the output, so both are summed."),
-      (16, "The two sums are multiplied."), (32, "out is in the output."), ("error", "No error: that is the trouble."))
+      (16, "The two sums are multiplied."), *((n, "out is in the output.") for n in (32, 256)),
+      ("error", "No error: that is the trouble."))
 guess("slow_digit", "Head 1 begins after the four channels of head 0.", (1, "That is the next channel of head 0."),
       (2, "There are two heads, and each has four channels."), (5, "That is channel 1 of head 1."),
       (8, "The numbers are 0 to 7."))
 guess("converted_wrongly", "For Llama 2 70B the wrong line gives the right number, by luck: 64 / 8 is 8. For TinyLlama "
-      "32 / 4 is 8, too, and it has 4 key heads.",
-      *((name, "Work out query heads / key heads for each.") for name in ("both", "none", "neither", "Llama 2 70B")))
+      "32 / 4 is 8, too, and it has 4 key heads, so 8 is wrong.",
+      ("both", "For one of them the line is right, by luck."), ("Llama 2 70B", "Work out 64 / 8."),
+      *((none, "For one of them it is not the number of key heads.") for none in ("none", "neither")))
 _truth = [(said, "Write passes or raises.") for said in (True, False)]
 guess("swap_in_checked_function", "What comes second is taken for the token, in the argument and in the result: they "
-      "come from the same tensor, so they agree.", *_truth)
+      "come from the same tensor, so they agree.", ("raises", "No second argument knows the width."), *_truth)
 guess("flops_of_names", "It is 2 × the sizes of all different names, multiplied.",
       (lambda right: right / 2, "Those are the steps: each is 2 FLOPs."),
       (lambda right: right * 32, "The width is one loop, though both inputs have it."),
       (lambda right: right / 32, "The width is a loop, too, though the output does not have it."),
-      (lambda right: right / 8, "The texts are a loop, too."), (lambda right: right / 10, "out is a loop, too."))
+      (lambda right: right / 8, "The texts are a loop, too."), (lambda right: right / 10, "out is a loop, too."),
+      *((n, "Multiply the sizes, do not add them.") for n in (66, 132)), (lambda right: right * 2, "2 FLOPs a step."))
 
 
 _WORDS = ("passes", "raises")
@@ -47,7 +50,7 @@ parts("enforced",
     b=part("passes", [("raises", "Without a type checker nobody reads the annotation of a parameter.")], words=_WORDS),
     c=part("raises", [("passes", "In one call a name has one size: width cannot be 3 in x and 4 in w.")], words=_WORDS),
     d=part("raises", [("passes", "The return value is checked, too: its shape is (2, 3), not (2,).")], words=_WORDS),
-    e=part("passes", [("raises", "The checker compares sizes, and names mean nothing to it: here they agree.")],
+    e=part("passes", [("raises", "The checker compares sizes only, and here all are 3.")],
            words=_WORDS))
 
 
@@ -113,9 +116,7 @@ parts("eight_rewrites",
         (lambda x, y, w: x.repeat_interleave(2, dim=2),
          "You repeat each number of d: dim=1 is t, so the copy stands in a bracket with t."),
         (lambda x, y, w: x.repeat_interleave(2, dim=0),
-         "You repeat each text: dim=1 is t, so the copy stands in a bracket with t."),
-        *((lambda x, y, w, n=n: x.repeat_interleave(n, dim=1), "Each token stands there twice: the copies are 2.")
-          for n in (3, 4))),
+         "You repeat each text: dim=1 is t, so the copy stands in a bracket with t.")),
     g=_rewrite(lambda x, y, w: x @ w,
         (lambda x, y, w: (x @ w).mT, "The output names are swapped: b t out is asked for, as x @ w has it."),
         (lambda x, y, w: (x @ w).sum(1), "The name t is missing from the output, so it was summed."),
@@ -151,10 +152,10 @@ def _draw_keys(r: random.Random) -> tuple[torch.Tensor, int]:
 function("to_halves",
     lambda w, kv: _rows(w, kv, len(w) // kv // 2, 2, order=(0, 2, 1)), [
     (lambda w, kv: _rows(w, kv, 2, len(w) // kv // 2, order=(0, 2, 1)),
-     "That is the way of section 5, from halves to neighbours; or *pair* got the size 2, which is that of *two*."),
+     "That is the way of section 4, from halves to neighbours; or pair got the size 2, which is that of two."),
     (lambda w, kv: _rows(w, len(w) // 2, 2, order=(1, 0)),
      "You took all heads for one: each head has halves of its own, so kv is the slowest digit on both sides."),
-    (lambda w, kv: w.clone(), "Nothing moved: with the same brackets on both sides a pattern does nothing."),
+    (lambda w, kv: w.clone(), "Nothing moved: pair and two have to change places."),
     (lambda w, kv: _rows(w, kv, len(w) // kv // 2, 2, order=(2, 1, 0)),
      "The key heads moved, too: kv stays the slowest digit."),
     (lambda w, kv: _rows(w, kv, len(w) // kv // 2, 2, order=(1, 2, 0)),
@@ -163,8 +164,6 @@ function("to_halves",
      "The pairs have changed places with the heads: two and pair are to change places within a head."),
     (lambda w, kv: _rows(w, len(w) // kv // 2, 2, kv, order=(1, 0, 2)),
      "You took kv for the fastest digit of the rows: it is the slowest."),
-    *((lambda w, kv, left=left: rearrange(w, f"({left}) d -> (kv two pair) d", kv=kv, two=2),
-       "kv is the slowest digit on the left, too.") for left in ("pair kv two", "two pair kv", "pair two kv")),
     *((lambda w, kv, n=n: rearrange(w, "(kv pair two) d -> (kv two pair) d", kv=n, two=2),
        "Take `kv`, not a number: it changes from call to call.") for n in (2, 4, 8)),
     (lambda w, kv: rearrange(w, "(h pair two) d -> (h two pair) d", h=len(w) // kv, two=2),
@@ -179,8 +178,8 @@ function("to_halves",
      "The heads are still a dimension of their own: kv belongs in the bracket, too."),
     (lambda w, kv: _rows(w, kv, len(w) // kv // 2, 2, order=(0, 2, 1)).T,
      "You transposed the weights: d stays behind the bracket."),
-    (lambda w, kv: "(kv pair two) d -> (kv two pair) d",
-     "The pattern alone moves nothing: give it to `rearrange`, with w."),
+    (lambda w, kv: rearrange(w, "(kv pair two) d -> (kv two pair) d", two=2),
+     "einops stops at the pattern. The bracket stands first, for the rows; kv and two need their sizes, pair none."),
     ],
     cases=[(torch.arange(16.0)[:, None], 2), (torch.arange(8.0)[:, None], 1), (torch.arange(72.0).view(24, 3), 4)],
     draw=_draw_keys)
@@ -216,11 +215,8 @@ function("patchify",
     (lambda image, size: _patches(image, size).T, "Each column is a patch: let the patches be the rows."),
     (lambda image, size: _patches(image, size, "ijckl").reshape(-1, size**2),
      "You put the channel with the number of the patch: it is a part of what is in a patch."),
-    (lambda image, size: image.reshape(len(image) // size, -1), "You cut the height only: the width has patches, too."),
-    (lambda image, size: _patches(image, size).reshape(-1, size * image.shape[2]),
-     "p and q both say where in a patch: they belong in the second bracket."),
-    (lambda image, size: rearrange(image, "(y p) (x q) c -> (y x) (p q c)", p=size, x=len(image) // size),
-     "You took as many patches across as down: the image need not be square. It is q that is `size`."),
+    (lambda image, size: rearrange(image, "(y p) (x q) c -> (y x) (p q c)", p=size),
+     "einops stops at the pattern. Pixels need two names, p and q, and both the size `size`."),
     (lambda image, size: _patches(image, size).view(len(image) // size, -1, size, size, image.shape[2]),
      "The numbers are right, but still in five dimensions: merge which patch it is, and what is in it."),
     *((lambda image, size, cut=cut: rearrange(image, f"{cut} c -> (y x) (p q c)", p=size, q=size),
@@ -284,16 +280,14 @@ function("average_heads",
         (lambda heads, kv: {"c": heads // kv}, "heads // kv is the size of group, not of c."),
         (lambda heads, kv: {"group": kv}, "A group has heads // kv heads: kv is how many groups there are."))),
     (lambda w, heads, kv: w, "Nothing was averaged: split off group, and let it go."),
-    (lambda w, heads, kv: _averaged(w, (kv, heads // kv, len(w) // heads), 0),
-     "You averaged over kv: group is the name that goes."),
-    (lambda w, heads, kv: _averaged(w, (kv, heads // kv, len(w) // heads), 1).mean(1),
-     "d is missing from your output, so it was averaged, too."),
+    (lambda w, heads, kv: reduce(w, "(kv group c) d -> (kv c) d", "mean", kv=kv),
+     "einops stops at the pattern. The bracket stands first, for the rows; kv and group need their sizes, c none."),
+    (lambda w, h, kv: w.unflatten(0, (kv, h // kv, -1)).mean(1).repeat_interleave(h // kv, 0).flatten(0, 1),
+     "You repeated the averages: only kv heads remain."),
     (lambda w, heads, kv: _averaged(w, (kv, heads // kv, len(w) // heads), 1).T,
      "You transposed the weights: d stays behind the bracket."),
     (lambda w, heads, kv: w[: len(w) // heads * kv],
      "You kept the first kv heads: each is to be the average of a group."),
-    (lambda w, heads, kv: w.unflatten(0, (kv, heads // kv, -1)).sum(1).flatten(0, 1) / kv,
-     "You divided by kv: a group has heads // kv heads."),
     (lambda w, heads, kv: _averaged(w, (kv, len(w) // heads, heads // kv), 2),
      "You averaged neighbouring channels of a head: c is the fastest digit, and group is the middle one."),
     ],
@@ -329,6 +323,7 @@ function("einsum_flops",
     (_loops(lambda ins, out: set(ins), flop=1), "You counted MACs: each is a multiplication and an addition, 2 FLOPs."),
     (_loops(lambda ins, out: ins),
      "You multiplied a name once for each input that has it: the loops run once over each name."),
+    (_loops(lambda ins, out: ins, flop=1), "Each name is one loop, even if both inputs have it; each step is 2 FLOPs."),
     (_loops(lambda ins, out: out),
      "You counted the elements of the output: each of them is a sum over the names that are missing."),
     (_loops(lambda ins, out: set(ins) - set(out)),
@@ -354,8 +349,6 @@ function("einsum_flops",
      "The second input has names of its own: they are loops, too."),
     (lambda pattern, sizes: 2 * math.prod(sizes.get(name, 1) for name in set(pattern.split())),
      "Where you split at spaces, the comma sticks to a name: replace it by a space first."),
-    (lambda pattern, sizes: 2 * math.prod(sizes.get(name, 1) for name in set(pattern)),
-     "A name may have several letters: split the pattern at the spaces."),
     (lambda pattern, sizes: _loops(lambda i, o: set(i))(pattern, sizes) + _loops(lambda i, o: o, 1)(pattern, sizes),
      "The output costs nothing of its own: its additions are counted already."),
     (_loops(lambda ins, out: ins + out), "The output has no loops of its own: take each name of the inputs once."),
@@ -384,6 +377,8 @@ def _attention(
     """Attention with q, k and v taken apart by these digits, and the heads merged in that order, or not ("")."""
 
     def apart(x: torch.Tensor, heads: int, digits: str) -> torch.Tensor:  # b h t c
+        if digits == "view":
+            return x.reshape(len(x), heads, x.shape[1], -1)
         if digits == "h c":
             return x.unflatten(-1, (heads, -1)).transpose(1, 2)
         return x.unflatten(-1, (-1, heads)).permute(0, 3, 1, 2)
@@ -436,7 +431,14 @@ function("repair_attention",
      "Two sizes do not meet: t and s differ. Einops calls your names a, b, c; PyTorch's own attention wants b h t c."),
     (_attention(softmax=0), "The weights of a query still do not add up to 1: the softmax runs over the texts."),
     *((_attention(mask=last), "No mask here: this attention hides no tokens.") for last in (0, 1)),
-    *((_attention(split), "Not all of q, k and v are taken apart as (h c) yet.")
+    *((lambda *a, m=m: _attention(("view",) * 3, merge=m)(*a).reshape(a[0].shape),
+       "A view cannot move heads in front of tokens: split, then move.") for m in ("h c", "")),
+    *((lambda *a, of=of: _attention(scale=lambda *_: a[of].shape[1] ** 0.5)(*a),
+       "The scale was right: c is the last dimension, not the tokens.") for of in (0, 1)),
+    (lambda *a: _attention(scale=lambda *_: 1)(*a) / math.sqrt(a[0].shape[2] // a[3]),
+     "Scale the scores, before the softmax."),
+    *((_attention(split),
+       f"Not yet taken apart as (h c): {', '.join('qkv'[n] for n in range(3) if split[n] == 'c h')}.")
       for split in itertools.product(("h c", "c h"), repeat=3) if len(set(split)) > 1),
     (_attention(softmax=None), "The softmax is missing: the weights of a query have to add up to 1."),
     (lambda q, k, v, heads: _attention()(q, k, v, q.shape[-1] // heads),
@@ -485,7 +487,7 @@ function("cheapest_order",
     (lambda q, k, v: _product(not _left_first(q, k, v), q, k, v),
      "You compare the two orders, and take the more expensive one."),
     *((_by(lambda *n, i=i, j=j, more=more: n[i] < n[j] + more),
-       "Your choice hangs on two of the four sizes in the end: has each of the four products its own cost?")
+       "Your condition uses only two of the four sizes: has each of the four products its own cost?")
       for i, j in ((0, 2), (1, 2), (0, 3), (1, 3), (0, 1), (1, 0)) for more in (0, 1)),
     *((_by(lambda *n, j=j, more=more: n[0] * n[1] < n[2] * n[j] + more),
        "You compare the sizes of what is in between; what counts is what both steps of an order cost.")
@@ -495,13 +497,11 @@ function("cheapest_order",
     *((_by(rule), "Each of the four products has three names, so three factors.") for rule in (
         lambda t, s, c, out: t + s < c + out, lambda t, s, c, out: t * s * c + s * out < s * c * out + t * c * out)),
     (_by(lambda t, s, c, out: t == 1), "A single query is one such case, not the only one: write down both costs."),
-    (_by(lambda t, s, c, out: t <= c and s <= c),
-     "Two sizes have to be short, you say; it is all four together that decide."),
     (_by(lambda t, s, c, out: t * s * c + t * s * out < 2 * s * c * out),
      "One of your four products has the cost of another, or t stands for s: read each from its own names."),
-    *((lambda q, k, v, more=more: [_product(left, q, k, v) for left in (True, False, _left_first(q, k, v))[:more]][-1],
+    *((lambda q, k, v, n=n: [_product(i % 2 < 1, q, k, v) for i in range(n)][-1],
        "You compute both orders to find out, and that counts, too: work the costs out from the shapes.")
-      for more in (2, 3)),
+      for n in (2, 4)),
     (lambda q, k, v: q @ (k @ v), "A product sums a name that both share: q and k share c, k and v share s."),
     (lambda q, k, v: q @ k.T, "You stop at the scores: they still have to be multiplied with v."),
     *((lambda q, k, v, root=root: (q @ k.T / q.shape[1] ** root).softmax(-1) @ v,
