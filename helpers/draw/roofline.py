@@ -49,6 +49,7 @@ def roofline(
     intensities: tuple[float, float] | None = None,
     datasheet: Collection[str] = (),
     height: float = 3.8,
+    half: bool = False,
 ) -> Made:
     """Attainable FLOP/s against intensity in FLOP/byte, both logarithmic: a roof per machine, dtype, unit or memory.
 
@@ -56,7 +57,8 @@ def roofline(
     differ by their dashes, and those named in `datasheet` are thin and black. Above all roofs it is grey. The regions
     have names where the roofs share one peak: memory-bound, compute-bound, and in between what depends on the
     bandwidth; a point that is named like a roof belongs to that one. A point is open where predicted, filled where
-    measured. `moves` names pairs of points: an arrow leads from first to second. `intensities`: the ends of the axis.
+    measured; with `half`, which draws a dotted line at half of a single roof, those above this line are small and grey.
+    `moves` names pairs of points: an arrow leads from first to second, with the gain. `intensities`: ends of the axis.
 
     Raises ValueError where there is no roof to draw, and for a move between points that are not there.
     """
@@ -73,7 +75,7 @@ def roofline(
     heights = [point.place[1] for point in points]
     heights += [rate for roof in roofs.values() for rate in (roof.attainable(low), roof.peak)]
     span = max(heights) / min(heights)
-    floor, ceiling = min(heights) / (2.5 if span > 3 else 1.6), max(heights) * max(span**0.16, 1.6)
+    floor, ceiling = min(heights) / (2.5 if span > 3 else 1.2), max(heights) * max(span**0.16, 1.25)
     ax.set(xscale="log", yscale="log", xlim=(low, high), ylim=(floor, ceiling))
     ax.grid(visible=False)
     log_ticks(ax.xaxis, few=high < 100 * low)
@@ -83,11 +85,22 @@ def roofline(
     _shade(ax, roofs, ridges)
     for (name, roof), (_, _, dash) in zip(roofs.items(), itertools.cycle(LOOKS)):
         _roof(ax, name, roof, dash, name in datasheet)
-    _name_roofs(ax, roofs)
+    _name_roofs(ax, roofs, 0.75 if half else 0.42)
     _mark_ridges(ax, ridges, roofs)
+    for roof in [*roofs.values()] * half:
+        _roof(ax, "half", Roofline(roof.peak / 2, roof.bandwidth / 2), ":", True)
+        note(ax, "half the roof", (high, roof.attainable(high) / 2), (-4, -8), ha="right", fontsize=8.5)
+    loud = [point for point in points if not half or 2 * point.place[1] < roof.attainable(point.intensity)]
     for point in points:
-        _point(ax, point, _region(point, roofs))
-    label_points(ax, places, fontsize=8.5, zorder=7)
+        _point(ax, point, _region(point, roofs), point not in loud)
+    for (x, rate), (right, better) in ([places[name] for name in pair] for pair in moves):
+        shift, side = ((12, -14), "left") if right > x else ((-5, -4), "right")
+        middle = math.sqrt(x * right), math.sqrt(rate * better)
+        note(ax, f"× {number(better / rate)}", middle, shift, ha=side, fontsize=8.5, weight="bold")
+    label_points(ax, {point.label: point.place for point in loud}, fontsize=8.5, zorder=7)
+    for text, point in zip(ax.texts[-len(loud) :], loud * half, strict=False):
+        text.set_color(INKS[_REGIONS[_region(point, roofs)][1]])
+    label_points(ax, {p.label: p.place for p in points if p not in loud}, fontsize=7, color=GREY, zorder=7)
     for start, end in moves:
         style = {"arrowstyle": "-|>", "linewidth": 1.6, "shrinkA": 7, "shrinkB": 7, "connectionstyle": "arc3,rad=0.15"}
         arrow(ax, places[start], places[end], BLACK, **style)
@@ -115,10 +128,13 @@ def _shade(ax: Axes, roofs: Mapping[str, Roofline], ridges: Sequence[float]) -> 
     ends = [low, *(min(max(ridge, low), high) for ridge in (ridges[0], ridges[-1])), high]
     if len({roof.peak for roof in roofs.values()}) > 1:  # which of several peaks counts, no intensity says
         ends = []
+    slopes = [roof.bandwidth for roof in roofs.values()]
+    gains = {"memory-bound": max(slopes) / min(slopes), "compute-bound": 1} if len(roofs) > 1 else {}
     for (name, (tint, ink, _)), (left, right) in zip(_REGIONS.items(), itertools.pairwise(ends), strict=False):
         ax.axvspan(left, right, color=tint, linewidth=0, zorder=0, label=f"_{name}")
-        if math.log(right / left) > 0.2 * math.log(high / low):
-            note(ax, name, (math.sqrt(left * right), floor), (0, 8), color=INKS[ink], ha="center", weight="bold")
+        if math.log(right / left) > 0.18 * math.log(high / low):
+            text = f"{name} × {number(gains[name])}" if name in gains else name
+            note(ax, text, (math.sqrt(left * right), floor), (0, 8), color=INKS[ink], ha="center", weight="bold")
     xs = [low, *(ridge for ridge in ridges if low < ridge < high), high]
     tops = [max(roof.attainable(x) for roof in roofs.values()) for x in xs]
     ax.fill_between(xs, tops, ceiling, color=GROUNDS[-1], linewidth=0, zorder=0.5, label="_out of reach")
@@ -135,7 +151,7 @@ def _roof(ax: Axes, name: str, roof: Roofline, dash: Any, thin: bool) -> None:
             ax.plot(ends, rates, color=BLACK if thin else ink, label=f"{name}, {part}", **style)
 
 
-def _name_roofs(ax: Axes, roofs: Mapping[str, Roofline]) -> None:
+def _name_roofs(ax: Axes, roofs: Mapping[str, Roofline], along: float) -> None:
     """Each peak above the end of its flat part, each bandwidth along its slope; a roof's name where it differs."""
     low, high = ax.get_xlim()
     peaks, slopes = ([getattr(roof, part) for roof in roofs.values()] for part in ("peak", "bandwidth"))
@@ -147,8 +163,8 @@ def _name_roofs(ax: Axes, roofs: Mapping[str, Roofline]) -> None:
         if roof.bandwidth not in slopes[:place] and roof.ridge > low:
             right = min(roof.ridge, high)
             start, end = (ax.transData.transform((x, roof.attainable(x))) for x in (low, right))
-            along = 0.42 if len(set(slopes)) < 3 else (0.62, 0.3)[place % 2]  # two slopes may all but coincide
-            x, above = low * (right / low) ** along, roof.bandwidth == max(slopes)
+            part = along if len(set(slopes)) < 3 else (0.62, 0.3)[place % 2]  # two slopes may all but coincide
+            x, above = low * (right / low) ** part, roof.bandwidth == max(slopes)
             slant = f"{name}: " if own_slope and len(roofs) > 1 else ""
             look = {"ha": "center", "va": "bottom" if above else "top", "rotation_mode": "anchor", "zorder": 8}
             look |= {"rotation": math.degrees(math.atan2(*(end - start)[::-1]))}
@@ -168,11 +184,12 @@ def _mark_ridges(ax: Axes, ridges: Sequence[float], roofs: Mapping[str, Roofline
         note(ax, text, (ridge, floor), (-4 if left else 4, 22 + 13 * (place % 3)), **look)
 
 
-def _point(ax: Axes, point: Point, region: str) -> None:
+def _point(ax: Axes, point: Point, region: str, quiet: bool) -> None:
     """The mark of an op: open where predicted, filled where measured."""
     _, ink, marker = _REGIONS[region]
+    ink, size = (GREY, 5) if quiet else (ink, 7.5)
     face, edge, width, role = (ink, "white", 0.8, "measured") if point.measured else ("white", ink, 1.6, "predicted")
-    look = {"markerfacecolor": face, "markeredgecolor": edge, "markeredgewidth": width, "markersize": 7.5}
+    look = {"markerfacecolor": face, "markeredgecolor": edge, "markeredgewidth": width, "markersize": size}
     x, rate = point.place
     ax.plot([x], [rate], marker, label=f"{point.label} {role}", zorder=5 + (role == "measured"), **look)
 

@@ -11,7 +11,8 @@ from helpers.exercises.exercise import function, guess, part, parts, whole
 
 guess("layer_of_8_on_h100", "Most of the peak is out of reach: the bytes arrive too slowly.",
     (989.5e12, "That takes 295 FLOPs for each byte."), (8 * 989.5e12, "Nothing gets beyond the peak."),
-    (3.35e12, "That is the rate at 1 FLOP for each byte."), (26.8, "In FLOP/s: × 10¹²."), (26.8e9, "A T is 10¹²."),
+    (3.35e12, "That is the rate at 1 FLOP for each byte."), (8e12, "Is the bandwidth 1 TB/s?"),
+    (26.8, "In FLOP/s: × 10¹²."), (26.8e9, "A T is 10¹²."),
     *((rate / 8, "The intensity multiplies the bandwidth: bytes/s × FLOP/byte.") for rate in (989.5e12, 3.35e12)),
     *((ratio, "That is a number of FLOPs per byte: the rate is in FLOP/s.") for ratio in (8, 295)))
 guess("faster_a100", "The layer gains from the faster memory until it meets the ceiling.",
@@ -22,11 +23,11 @@ guess("gelu_in_a_cache", "No byte came from main memory here.",
     (9, "The FLOPs say 9. But a ReLU moves its bytes even in a cache, and not all FLOPs take equally long."),
     (1, "That would be so if both waited for their bytes."))
 guess("launch_of_neg", "Almost all of it is Python, PyTorch and the start of a kernel.",
-    (1e-9, "About the time of its bytes: the call takes longer."), (1e-3, "Time for hundreds of launches or more."))
+    (1e-9, "About the time of its bytes: the call takes longer."), (1e-3, "Time for hundreds of launches or more."),
+    *((micro, f"In seconds, please: {micro} µs is {micro}e-6.") for micro in (1, 5, 10)))
 guess("attention_of_32_users", "Each user has a KV cache of its own: nothing is shared.",
     (32, "The users share weights: attention has none."), (30, "That is q k v, whose weights all users share."),
-    (2, "Two FLOPs for each number read, but each number has two bytes."),
-    *((many, "A longer KV cache or a wider head has more bytes as well.") for many in (1024, 512, 64)))
+    (295, "That is the ridge: attention stands far to its left."), (1 / 32, "The FLOPs grow as well as the bytes."))
 
 _SLOPE = "That is the bandwidth: at 1 FLOP/B this is what is attainable. Here it is more."
 _GIGA = "In FLOP/s, please: that is a number of GFLOP/s."
@@ -48,19 +49,17 @@ parts("read_roofline",
         (100e12, "At 10 FLOP/B you are left of the ridge, where the peak is out of reach."),
         (2e11, "You divided the bandwidth by the intensity: multiply them."),
         (20, "In FLOP/s, please: that is a number of TFLOP/s."),
-        (2e10, _TERA), (2e4, _GIGA), (5e12, "Left of the ridge multiply the bandwidth by the intensity."),
-        (1e13, "Neither the mark at 10 T nor peak over 10: left of the ridge it is bandwidth × intensity."),
-        (2e12, _SLOPE),
+        (2e10, _TERA), (2e4, _GIGA), (2e14, "Ten times too much: 2 T times 10."), (2e12, _SLOPE),
+        (5e12, "Left of the ridge multiply the bandwidth by the intensity."),
+        (1e13, "Neither the mark at 10¹³ nor peak over 10: multiply bandwidth and intensity."),
     ], unit="FLOP/s", tolerance=0.09),
     at_200=part(100e12, [
         (400e12, "At 200 FLOP/B you are right of the ridge: no op goes beyond the peak."),
         (1e10, "You divided the bandwidth by the intensity. Is the slope what counts at 200?"),
-        (100, "In FLOP/s, please: that is a number of TFLOP/s."),
-        (1e11, _TERA), (1e5, _GIGA),
+        (100, "In FLOP/s, please: that is a number of TFLOP/s."), (1e11, _TERA), (1e5, _GIGA), (2e12, _SLOPE),
         (200e12, "That is the number of the intensity. At 200 FLOP/B read the ceiling."),
         (20e12, "That is what is attainable at 10. At 200 FLOP/B read the ceiling."),
-        (2e12, _SLOPE),
-        (2e15, "That is the right end of the drawn slope. At 200 FLOP/B it lies above the ceiling."),
+        *((high, "That lies above the ceiling: nothing gets there.") for high in (1e15, 2e15, 2e16)),
         (1e13, "Peak over 10 belongs to no place. At 200 FLOP/B read the ceiling."),
         (5e11, "Peak over intensity is no rate. At 200 FLOP/B read the ceiling."),
     ], unit="FLOP/s", tolerance=0.09),
@@ -131,23 +130,23 @@ function("roof_points",
                     low * 2.0 ** r.randint(1, 12)))
 
 
-_UPGRADES = ("bandwidth", "peak", "neither")
+_UPGRADES = ("memory", "compute", "neither")
 parts("which_upgrade",
-    a=part("bandwidth", [
-        ("peak", "A ReLU does a quarter of a FLOP per byte: its arithmetic waits for its bytes."),
+    a=part("memory", [
+        ("compute", "A ReLU does a quarter of a FLOP per byte: its arithmetic waits for its bytes."),
         ("neither", "It runs nearly as fast as its roof allows, so one of the two holds it back."),
     ], words=_UPGRADES),
-    b=part("peak", [
-        ("bandwidth", "A large matmul does 1365 FLOP per byte, far right of the ridge of 295."),
+    b=part("compute", [
+        ("memory", "A large matmul does 1365 FLOP per byte, far right of the ridge of 295."),
         ("neither", "It reaches three quarters of its roof, as good matmuls do: one of the two holds it back."),
     ], words=_UPGRADES),
-    c=part("bandwidth", [
-        ("peak", "With a batch of 8 each weight is used 8 times: about 8 FLOP per byte, left of the ridge."),
+    c=part("memory", [
+        ("compute", "With a batch of 8 each weight is used 8 times: about 8 FLOP per byte, left of the ridge."),
         ("neither", "It runs nearly as fast as its roof allows, so one of the two holds it back."),
     ], words=_UPGRADES),
     d=part("neither", [
-        ("bandwidth", "It takes thousands of times as long as its bytes do: what else happens in a call?"),
-        ("peak", "It takes thousands of times as long as its bytes do, and its FLOPs take even less."),
+        ("memory", "It takes thousands of times as long as its bytes do: what else happens in a call?"),
+        ("compute", "It takes thousands of times as long as its bytes do, and its FLOPs take even less."),
     ], words=_UPGRADES))
 
 
@@ -199,10 +198,8 @@ function("bottleneck",
      else "neither", "For more than twice, you compare with the time of the arithmetic: take the larger of the two."),
     (lambda f, b, s, p, w: _bottleneck(f, b, s, p, w) if s < max(f / p, b / w) or s <= 2 * b / w
      else "neither", "For more than twice, you compare with the time of the bytes: take the larger of the two."),
-    (lambda *a: _named(*a, lambda c, m: "memory" if m < c else "compute"),
-     "You swapped the two: the larger time is the bottleneck."),
-    (lambda *a: _named(*a, lambda c, m: "compute" if m > c else "memory"),
-     "You swapped the two: the larger time is the bottleneck."),
+    *((lambda *a, swap=swap: _named(*a, swap), "You swapped the two: the larger time is the bottleneck.") for swap in (
+        lambda c, m: "memory" if m < c else "compute", lambda c, m: "compute" if m > c else "memory")),
     (lambda *a: _bottleneck(*a, roof="peak"),
      "You compared with the peak alone: left of the ridge less is attainable."),
     (lambda *a: _bottleneck(*a, roof="slope"),
@@ -277,8 +274,7 @@ function("layer_seconds",
     (lambda *a: _layer(*a)[1],
      "Your time never comes from the arithmetic: it is 2·batch·d·f FLOP, for which a large batch waits."),
     (lambda *a: max(_layer(*a)) // 1, "You rounded down to whole seconds: divide with /, and keep the fraction."),
-    (_layer, "Those are both times: return the larger one."),
-    (lambda *a: _layer(*a)[::-1], "Those are both times: return the larger one."),
+    *((lambda *a, way=way: _layer(*a)[::way], "Those are both times: return the larger one.") for way in (1, -1)),
     (lambda b, d, f, p, w: max(_layer(b, d, d, p, w)), "The weights are d × f: where is f?"),
     (lambda *a: max(_layer(*a)[0], _layer(*a, parts="xqy")[1]), "The weights are d × f numbers, not d × d."),
     (lambda *a: max(_layer(*a, parts="xwx")), "The output has batch × f numbers, not batch × d."),
@@ -286,8 +282,7 @@ function("layer_seconds",
     (lambda *a: max(_layer(1, *a[1:])), "That is one example: there are `batch` of them."),
     (lambda *a: max(_layer(*a)[0], _layer(1, *a[1:])[1]), WHOLE),
     (lambda *a: _layer(*a)[a[0] <= a[3] / a[4]], WHOLE),
-    (lambda *a: 1e6 * max(_layer(*a)), "Those are microseconds: return seconds."),
-    (lambda *a: 1e3 * max(_layer(*a)), "Those are milliseconds: return seconds."),
+    *((lambda *a, f=f: f * max(_layer(*a)), "Too long by a power of ten: return seconds.") for f in (1e3, 1e6)),
     (lambda b, d, f, p, w: max(_layer(b, d, f, p, w)[0], 2 * (b * d + d * f + b * f + f) / w),
      "You read a bias: this layer has none."),
     (lambda b, d, f, p, w: max((2 * d + 1) * b * f / p, 2 * (b * d + d * f + b * f + f) / w),
@@ -368,8 +363,8 @@ function("distances",
     (lambda a, b: (a * a).sum(1) + (b * b).sum(1, keepdim=True) - 2 * (a @ b.T),
      "The squares of a are the column, those of b the row: yours are exchanged."),
     (lambda a, b: (a * a).sum(0)[:, None] + (b * b).sum(0) - 2 * (a @ b.T), "Sum along each row, over dimension 1."),
-    (lambda a, b: (a * a).sum(1)[:, None] + (b * b).sum(1) - 2 * (a @ b), "Rows meet rows: a @ b.T."),
-    (lambda a, b: (a * a).sum(1)[:, None] + (b * b).sum(1) - 2 * (a.T @ b), "Rows meet rows: a @ b.T."),
+    *((lambda a, b, dot=dot: (a * a).sum(1)[:, None] + (b * b).sum(1) - 2 * dot(a, b), "Rows meet rows: a @ b.T.")
+      for dot in (lambda a, b: a @ b, lambda a, b: a.T @ b)),
     (lambda a, b: (a * a).sum(1)[:, None] + (b * b).sum(1) - 2 * a * b,
      "Every row of a meets every row of b: that takes a matmul, a @ b.T."),
     (lambda a, b: ((a - b) ** 2).sum(-1), "That pairs each row with one other: every row of a meets every row of b."),
