@@ -236,6 +236,14 @@ def test_a_move_is_an_arrow_between_two_points():
     points = [draw.Point("eager", 0.1, measured=1e9), draw.Point("fused", 1, measured=2e10)]
     (ax,) = draw.roofline({"CPU": CPU}, points, moves=[("eager", "fused")]).figure.axes
     assert ((0.1, 1e9), (1, 2e10)) in [(text.xyann, text.xy) for text in ax.texts if text.arrow_patch]
+    assert "× 20" in [text.get_text() for text in ax.texts]
+
+
+def test_below_half_the_roof_a_point_is_larger_than_the_others():
+    points = [draw.Point(name, 1, measured=share * CPU.attainable(1)) for name, share in (("far", 0.4), ("near", 0.6))]
+    (ax,) = draw.roofline({"CPU": CPU}, points, half=True).figure.axes
+    sizes = {line.get_label(): line.get_markersize() for line in ax.lines}
+    assert sizes["far measured"] > sizes["near measured"]
 
 
 def test_of_many_ops_no_label_lies_on_another():

@@ -11,7 +11,7 @@ from helpers.exercises.exercise import function, guess, part, parts, whole
 
 guess("layer_of_8_on_h100", "Most of the peak is out of reach: the bytes arrive too slowly.",
     (989.5e12, "That takes 295 FLOPs for each byte."), (8 * 989.5e12, "Nothing gets beyond the peak."),
-    (3.35e12, "That is the rate at 1 FLOP for each byte."), (8e12, "Is the bandwidth 1 TB/s?"),
+    (3.35e12, "That is the rate at 1 FLOP for each byte."), (8e12, "That takes a bandwidth of 1 TB/s."),
     (26.8, "In FLOP/s: × 10¹²."), (26.8e9, "A T is 10¹²."),
     *((rate / 8, "The intensity multiplies the bandwidth: bytes/s × FLOP/byte.") for rate in (989.5e12, 3.35e12)),
     *((ratio, "That is a number of FLOPs per byte: the rate is in FLOP/s.") for ratio in (8, 295)))
