@@ -77,6 +77,7 @@ def block(config: Config, batch: int, tokens: int, title: str = "", *, upto: int
         lines = "\n".join(map(" · ".join, ([*letters[:3], letters[-1]], letters[3:-1])))
         _write(ax, 12, 46, lines, color=INKS[GREY], fontsize=8, label="")
     _heads(ax, upto, len(boxes), right)
+    _write(ax, 386, _TOP - 8, "of the FLOPs" * bool(bars), va="bottom", fontsize=8, weight="bold", label="")
     words, row, looks = [], 0, {}
     for kernel, own in zip(kernels, sums, strict=True):
         ink, tint = _BOUNDS[own["bound"] if upto >= 5 else ""]
