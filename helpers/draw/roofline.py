@@ -72,8 +72,7 @@ def roofline(
     fig, ax = canvas(height, title, "arithmetic intensity (FLOP/byte)", "FLOP/s")
     spots = [point.intensity for point in points] + ridges
     low, high = intensities or (min(spots) / 8, max(spots) * 8)
-    heights = [point.place[1] for point in points]
-    heights += [rate for roof in roofs.values() for rate in (roof.attainable(low), roof.peak)]
+    heights = [p.place[1] for p in points] + [y for r in roofs.values() for y in (r.attainable(low), r.peak)]
     span = max(heights) / min(heights)
     floor, ceiling = min(heights) / (2.5 if span > 3 else 1.2), max(heights) * max(span**0.16, 1.25)
     ax.set(xscale="log", yscale="log", xlim=(low, high), ylim=(floor, ceiling))
@@ -94,9 +93,9 @@ def roofline(
     for point in points:
         _point(ax, point, _region(point, roofs), point not in loud)
     for (x, rate), (right, better) in ([places[name] for name in pair] for pair in moves):
-        shift, side = ((12, -14), "left") if right > x else ((-5, -4), "right")
+        look = {"shift": (12, -14)} if right > x else {"shift": (-5, -4), "ha": "right"}
         middle = math.sqrt(x * right), math.sqrt(rate * better)
-        note(ax, f"× {number(better / rate)}", middle, shift, ha=side, fontsize=8.5, weight="bold")
+        note(ax, f"× {number(better / rate)}", middle, fontsize=8.5, weight="bold", **look)
     label_points(ax, {point.label: point.place for point in loud}, fontsize=8.5, zorder=7)
     for text, point in zip(ax.texts[-len(loud) :], loud * half, strict=False):
         text.set_color(INKS[_REGIONS[_region(point, roofs)][1]])
@@ -215,21 +214,19 @@ def bandwidth_sweep(
         look = {"color": GREY, "markeredgewidth": 1.8, "label": "disturbed"}
         ax.plot(sorted(disturbed), [bandwidths[size] for size in sorted(disturbed)], "x", **look)
         legend(ax)
-    low, high = min(bandwidths.values()), max(bandwidths.values())
+    low, high, small = min(bandwidths.values()), max(bandwidths.values()), {"fontsize": 8.5, "bbox": PLATE}
     ax.set_xscale("log", base=2)
     ax.set(yscale="log", ylim=(low / 1.6, high * 2.4))
     for name, size in caches.items():
         ax.axvline(size, color=BLACK, linewidth=1, linestyle=DASHES, marker="", label=f"_{name}")
-        label = f"{name}\n{units.iec(size)}"
-        note(ax, label, (size, high * 2.2), (-3, 0), ha="right", va="top", fontsize=8.5, bbox=PLATE)
+        note(ax, f"{name}\n{units.iec(size)}", (size, 2.2 * high), (-3, 0), **small, ha="right", va="top")
     if caches:
-        note(ax, "main\nmemory", (max(caches.values()), high * 2.2), (3, 0), va="top", fontsize=8.5, bbox=PLATE)
+        note(ax, "main\nmemory", (max(caches.values()), 2.2 * high), (3, 0), **small, va="top")
     levels = [[size for size in quiet if low_ < size < high_] for low_, high_ in itertools.pairwise(caches.values())]
     middles = [level[len(level) // 2] for level in levels if level]  # a rate for each step, far from its edges
     for size in {*ends, *middles}:
-        inwards, rate = 5 * ((size == quiet[0]) - (size == quiet[-1])), bandwidths[size]
-        shift = inwards, -11 if size == quiet[-1] else 11
-        note(ax, units.si(rate, "B/s"), (size, rate), shift, ha="center", fontsize=8.5, bbox=PLATE)
+        shift = 5 * ((size == quiet[0]) - (size == quiet[-1])), -11 if size == quiet[-1] else 11
+        note(ax, units.si(bandwidths[size], "B/s"), (size, bandwidths[size]), shift, **small, ha="center")
     ticks = sizes[:: max(1, len(sizes) // 6)]
     ax.set_xticks(ticks, map(units.iec, ticks))
     log_ticks(ax.yaxis, EngFormatter(sep=" "))

@@ -48,9 +48,8 @@ parts("read_roofline",
     at_10=part(2e12 * 10, [
         (100e12, "At 10 FLOP/B you are left of the ridge, where the peak is out of reach."),
         (2e11, "You divided the bandwidth by the intensity: multiply them."),
-        (20, "In FLOP/s, please: that is a number of TFLOP/s."),
-        (2e10, _TERA), (2e4, _GIGA), (2e14, "Ten times too much: 2 T times 10."), (2e12, _SLOPE),
-        (5e12, "Left of the ridge multiply the bandwidth by the intensity."),
+        (20, "In FLOP/s, please: that is a number of TFLOP/s."), (2e10, _TERA), (2e4, _GIGA), (2e12, _SLOPE),
+        (2e14, "Ten times too much: 2 T × 10."), (5e12, "Left of the ridge multiply bandwidth and intensity."),
         (1e13, "Neither the mark at 10¹³ nor peak over 10: multiply bandwidth and intensity."),
     ], unit="FLOP/s", tolerance=0.09),
     at_200=part(100e12, [
@@ -192,23 +191,21 @@ function("bottleneck",
      "Exactly on the roof is possible: only what is faster than the roof is not."),
     (lambda f, b, s, p, w: "memory" if b / w > f / p else "compute",
      "Look at the measured time first: it may be impossible, or far more than the roof allows."),
-    (lambda f, b, s, p, w: "impossible" if s < f / p + b / w else "neither" if s > 2 * (f / p + b / w)
-     else "memory" if b / w > f / p else "compute", "You added the two times: the roof allows that they overlap."),
+    *((lambda f, b, s, p, w, n=n: "impossible" if s < f / p + b / w else "neither" if s > 2 * (f / p + b / w) - n * min(
+        f / p, b / w) else "memory" if b / w > f / p else "compute",
+       "You added the two times: the roof allows that they overlap.") for n in (0, 2)),
     (lambda f, b, s, p, w: _bottleneck(f, b, s, p, w) if s < max(f / p, b / w) or s <= 2 * f / p
      else "neither", "For more than twice, you compare with the time of the arithmetic: take the larger of the two."),
     (lambda f, b, s, p, w: _bottleneck(f, b, s, p, w) if s < max(f / p, b / w) or s <= 2 * b / w
      else "neither", "For more than twice, you compare with the time of the bytes: take the larger of the two."),
     *((lambda *a, swap=swap: _named(*a, swap), "You swapped the two: the larger time is the bottleneck.") for swap in (
         lambda c, m: "memory" if m < c else "compute", lambda c, m: "compute" if m > c else "memory")),
-    (lambda *a: _bottleneck(*a, roof="peak"),
-     "You compared with the peak alone: left of the ridge less is attainable."),
+    *((lambda *a, test=test: test(*a), "You compared with the peak alone: left of the ridge less is attainable.")
+      for test in (lambda *a: _bottleneck(*a, roof="peak"), lambda f, b, s, p, w: "impossible" if f / s > p
+                   else _bottleneck(f, b, max(s, f / p, b / w), p, w))),
     (lambda *a: _bottleneck(*a, roof="slope"),
      "You compared with the slope alone: right of the ridge the peak is less."),
     (lambda *a: _bottleneck(*a, roof="min"), "You took the smaller of the two times: the op is done when both are."),
-    (lambda f, b, s, p, w: "impossible" if f / s > p else _bottleneck(f, b, max(s, f / p, b / w), p, w),
-     "You compared with the peak alone: left of the ridge less is attainable."),
-    (lambda f, b, s, p, w: "impossible" if s < f / p + b / w else _bottleneck(f, b, s, p, w),
-     "You added the two times: the roof allows that they overlap."),
     (lambda f, b, s, p, w: _named(f, b, s, p, w, lambda *_: "compute" if b / f > p / w else "memory"),
      "Intensity is FLOP per byte: yours is upside down."),
     (lambda f, b, s, p, w: _named(f, b, s, p, w, lambda *_: "memory" if f / b < 1 else "compute"),
@@ -256,7 +253,6 @@ def _layer(
     return flop * batch * d * f / peak, item * sum(numbers[part] for part in parts) / bandwidth
 
 
-WHOLE = "Compare the two times themselves, with the inputs and outputs of all `batch` examples among the bytes."
 function("layer_seconds",
     lambda *a: max(_layer(*a)), [
     (lambda *a: sum(_layer(*a)), "You added the two times: at best they overlap, and the larger one is all."),
@@ -280,8 +276,8 @@ function("layer_seconds",
     (lambda *a: max(_layer(*a, parts="xwx")), "The output has batch × f numbers, not batch × d."),
     (lambda *a: max(_layer(*a, parts="xsy")), "The weights are d × f numbers, not d + f."),
     (lambda *a: max(_layer(1, *a[1:])), "That is one example: there are `batch` of them."),
-    (lambda *a: max(_layer(*a)[0], _layer(1, *a[1:])[1]), WHOLE),
-    (lambda *a: _layer(*a)[a[0] <= a[3] / a[4]], WHOLE),
+    (lambda *a: max(_layer(*a)[0], _layer(1, *a[1:])[1]), "Compare both times, for all inputs, outputs and weights."),
+    (lambda *a: _layer(*a)[a[0] <= a[3] / a[4]], "Compare both times, for all inputs, outputs and weights."),
     *((lambda *a, f=f: f * max(_layer(*a)), "Too long by a power of ten: return seconds.") for f in (1e3, 1e6)),
     (lambda b, d, f, p, w: max(_layer(b, d, f, p, w)[0], 2 * (b * d + d * f + b * f + f) / w),
      "You read a bias: this layer has none."),
