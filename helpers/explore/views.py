@@ -186,5 +186,7 @@ class Plan(View, module="budget.js"):
             memory["3 × logits"] = 3 * logits
         whose = {"activations": "of its own text", "3 × logits": "of its own text"}
         rows = {term: {whose.get(term, "shared by all"): float(f"{n / 1e9:.3g}")} for term, n in memory.items()}
-        rows["fullest moment"] = {"together": float(f"{step.peak / 1e9:.3g}")}
+        fixed = sum(n for term, n in memory.items() if term not in {*whose, "gradients"})  # in memory at every moment
+        moment = {"shared by all": fixed, "for this moment": step.peak - fixed}
+        rows["fullest moment"] = {part: float(f"{n / 1e9:.3g}") for part, n in moment.items()}
         return draw.bars(rows, title, told, (f"{units.si(capacity, 'B')}: one device", capacity / 1e9))
