@@ -68,13 +68,12 @@ def bars(sizes: Mapping[str, float | Sizes], title: str, xlabel: str, limit: tup
         raise ValueError(f"bars have 1 to {len(TINTS)} parts, of 0 or more each, got {dict(sizes)}")
     totals = {row: sum(stack.values()) for row, stack in stacks.items()}
     far, ends = max(*totals.values(), limit[1] if limit else 0), np.zeros(len(stacks))
-    several = max(map(len, stacks.values())) > 1
 
     def fits(size: float) -> bool:
         """Whether a part is as wide as its number."""
         return size > far * (0.016 + 0.013 * len(f"{size:.3g}"))
 
-    small = [[part for part, size in row.items() if several and size > 0 and not fits(size)] for row in stacks.values()]
+    small = [[part for part, n in row.items() if len(row) > 1 and n > 0 and not fits(n)] for row in stacks.values()]
     tall = 0.58 if any(small) else 0.4
     named = math.ceil(len(parts) / 5) * (len(parts) > 1)  # the lines of the legend
     room = 0.85 + 0.25 * (bool(limit) + named) + 0.16 * (title + xlabel).count("\n")
@@ -83,7 +82,8 @@ def bars(sizes: Mapping[str, float | Sizes], title: str, xlabel: str, limit: tup
         sizes_ = np.array([stack.get(part, 0.0) for stack in stacks.values()])
         look = {"color": tint, "edgecolor": ink, "label": part or "_room"}
         stacked = ax.barh(range(len(stacks)), sizes_, 0.24 / tall, ends, **look)
-        texts = [f"{size:.3g}" if several and part not in ("", "_size") and fits(size) else "" for size in sizes_]
+        shown = [part and len(row) > 1 and fits(row.get(part, 0)) for row in stacks.values()]
+        texts = [f"{size:.3g}" * bool(wide) for size, wide in zip(sizes_, shown, strict=True)]
         ax.bar_label(stacked, texts, label_type="center", fontsize=8.5)
         ends += sizes_
     for place, (stack, few, total) in enumerate(zip(stacks.values(), small, totals.values(), strict=True)):

@@ -188,5 +188,5 @@ class Plan(View, module="budget.js"):
         rows = {term: {whose.get(term, "shared by all"): float(f"{n / 1e9:.3g}")} for term, n in memory.items()}
         fixed = sum(n for term, n in memory.items() if term not in {*whose, "gradients"})  # in memory at every moment
         moment = {"shared by all": fixed, "for this moment": step.peak - fixed}
-        rows["fullest moment"] = {part: float(f"{n / 1e9:.3g}") for part, n in moment.items()}
+        rows["fullest moment"] = {part: float(f"{n / 1e9:.4g}") for part, n in moment.items()}
         return draw.bars(rows, title, told, (f"{units.si(capacity, 'B')}: one device", capacity / 1e9))
