@@ -487,7 +487,7 @@ function("cheapest_order",
     (lambda q, k, v: _product(not _left_first(q, k, v), q, k, v),
      "You compare the two orders, and take the more expensive one."),
     *((_by(lambda *n, i=i, j=j, more=more: n[i] < n[j] + more),
-       "Your condition uses only two of the four sizes: has each of the four products its own cost?")
+       "Your condition leaves out sizes that do not cancel: each order has two products, and each its own cost.")
       for i, j in ((0, 2), (1, 2), (0, 3), (1, 3), (0, 1), (1, 0)) for more in (0, 1)),
     *((_by(lambda *n, j=j, more=more: n[0] * n[1] < n[2] * n[j] + more),
        "You compare the sizes of what is in between; what counts is what both steps of an order cost.")
