@@ -243,13 +243,13 @@ def strips(rows_: Mapping[str, Sequence[Any]], title: str, xlabel: str, tint: Ca
            parts: Sequence[str] = ()) -> Made:  # fmt: skip
     """A strip of cells per row, each with its text. `tint` gives the number of a text's tint; else each has its own.
 
-    A shorter strip has wider cells. `parts` names equal parts of the strips, with a bracket above each.
+    `parts` names equal parts of the strips, with a bracket above each; with them, a shorter strip has wider cells.
     """
     length = max(map(len, rows_.values()))
     fig, ax = canvas(0.72 + 0.34 * len(rows_) + 0.3 * bool(parts), title, xlabel)
     tint = tint or list(dict.fromkeys(itertools.chain(*rows_.values()))).index
     for row, strip in enumerate(rows_.values()):
-        wide = length / len(strip)
+        wide = length / len(strip) if parts else 1
         for place, text in enumerate(strip):
             look = {"fontsize": 10 if length < 24 else 7, "label": str(text)}
             cell(ax, place * wide, row - 0.36, str(text), TINTS[tint(text) % len(TINTS)], 0.72, wide, **look)
