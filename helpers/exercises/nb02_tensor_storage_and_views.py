@@ -36,7 +36,7 @@ guess("permuted_note", "Each stride comes along with its dimension.",
       ((1, 4, 12), "You reversed all three: behind the last come the first two, in their old order."))
 guess("all_windows", "These are the million numbers, each counted once.",
       (2.05e9, "That is numel × element size: most cells count 512 times."), (2048, "That is one window."),
-      (1e6, "That is how many numbers there are, of 4 bytes each."), (512, "That is one window, without its bytes."))
+      (1e6, "That counts numbers or windows: a number has 4 bytes."), (512, "That is one window, without its bytes."))
 guess("cache_repeated", "The line writes the whole cache, four times over.",
       (1.07, "That is the cache itself."), (2.15, "That is for the keys or the values alone."),
       (0, "expand is free; the reshape behind it is not."), (0.134, "That is one layer of 32."),
