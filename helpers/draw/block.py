@@ -27,6 +27,7 @@ _COLUMNS = {  # the first and the last lesson that fills it, its left or right e
     "shape": (3, 7, 194, "left", "shape"),
     "parameters": (4, 7, 318, "right", "parameters"),
     "FLOPs": (4, 7, 374, "right", "FLOPs"),
+    "share": (4, 4, 386, "left", "of the FLOPs"),  # drawn as a bar
     "bytes": (5, 7, 440, "right", "bytes"),
     "FLOP/B": (5, 7, 494, "right", "FLOP/B"),
     "ridge": (5, 5, 516, "left", "the ridge of its\nunit on an H100"),
@@ -57,16 +58,16 @@ def block(config: Config, batch: int, tokens: int, title: str = "", *, upto: int
     longest = max(_sums(list(kernel))["seconds"] for _, kernel in whole)  # decoding keeps the bars' scale
     right, early = _RIGHT[upto], upto < 5  # where half of the card would stay empty, the letters have room
     name = config.name + ", decoding" * decode
-    given, title = title, f"A block of {name}"
+    finding = f"A block of {name}"
     flops, most = sum(box.flops for box in boxes), max(box.flops for box in boxes)
     if bars := 100 * (upto == 4):  # of the FLOPs, in pixels
         bare = sum(box.flops for box in boxes if not box.parameters)
-        title += f": {bare / flops:.0%} of the FLOPs in boxes without parameters"
+        finding += f": {bare / flops:.0%} of the FLOPs in boxes without parameters"
     seconds, waits = sum(own["seconds"] for own in sums), [own["seconds"] for own in sums if own["bound"] == "memory"]
     if upto >= 5:  # there is room for the share of the time if the title does not say "decoding"
-        title = f"{name}: {len(waits)} of {len(sums)} kernels wait for memory"
-        title += f", for {sum(waits) / seconds:.0%} of the least time" * (upto >= 6 and not decode)
-    fig, ax = _sheet(_TOP + _ROW * (len(boxes) + 1) + 8, given or title, *((36, right + bars + 224) if early else ()))
+        finding = f"{name}: {len(waits)} of {len(sums)} kernels wait for memory"
+        finding += f", for {sum(waits) / seconds:.0%} of the least time" * (upto >= 6 and not decode)
+    fig, ax = _sheet(_TOP + _ROW * (len(boxes) + 1) + 8, title or finding, *((36, right + bars + 224) if early else ()))
     letters = _letters(config, batch, tokens, decode, upto)[: -1 if early else None]  # the format comes with the bytes
     if early:  # in a box, off the lines of the rows: no column
         top = _y(1.5)
@@ -77,7 +78,6 @@ def block(config: Config, batch: int, tokens: int, title: str = "", *, upto: int
         lines = "\n".join(map(" · ".join, ([*letters[:3], letters[-1]], letters[3:-1])))
         _write(ax, 12, 46, lines, color=INKS[GREY], fontsize=8, label="")
     _heads(ax, upto, len(boxes), right)
-    _write(ax, 386, _TOP - 8, "of the FLOPs" * bool(bars), va="bottom", fontsize=8, weight="bold", label="")
     words, row, looks = [], 0, {}
     for kernel, own in zip(kernels, sums, strict=True):
         ink, tint = _BOUNDS[own["bound"] if upto >= 5 else ""]

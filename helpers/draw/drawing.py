@@ -193,8 +193,11 @@ def past_ends(ax: Axes, gap: float = 11) -> None:
         note(ax, line.get_label(), end, (7, height - own), **look)
 
 
-def label_points(ax: Axes, points: Mapping[str, Place], **style: Any) -> None:
-    """Name points of a finished plot where nothing else stands: beside them, or further off with a thin line."""
+def label_points(ax: Axes, points: Mapping[str, Place], **style: Any) -> list[Annotation]:
+    """Name points of a finished plot where nothing else stands: beside them, or further off with a thin line.
+
+    Gives the names as drawn, in the order of the points.
+    """
     ax.figure.draw_without_rendering()  # settles where the axes lie
     pixels = ax.transData.transform
     boxes = [text.get_window_extent() for text in ax.texts]
@@ -204,6 +207,7 @@ def label_points(ax: Axes, points: Mapping[str, Place], **style: Any) -> None:
     path = np.concatenate([np.linspace(*pair, 300) for pair in ends] or [np.empty((0, 2))])
     fars, ways = (8, 18, 32, 50, 70), ((1, 0), (1, 1), (1, -1), (-1, 0), (-1, -1), (0, -1), (-1, 1))
     lead = {"arrowstyle": "-", "linewidth": 0.6, "color": GREY, "shrinkA": 0, "shrinkB": 4}
+    labels = []
     for text, at in points.items():
         label, costs = note(ax, text, at, arrowprops=lead, **style), {}
         for far, (right, up) in itertools.product(fars, ways):
@@ -216,6 +220,8 @@ def label_points(ax: Axes, points: Mapping[str, Place], **style: Any) -> None:
         far, (right, up) = min(costs, key=costs.get)  # of the best the nearest
         boxes.append(_placed(label, far, right, up))
         label.arrow_patch.set_visible(far > 8)
+        labels.append(label)
+    return labels
 
 
 def _placed(label: Annotation, far: float, right: int, up: int) -> Bbox:

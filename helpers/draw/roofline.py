@@ -96,9 +96,9 @@ def roofline(
         look = {"shift": (12, -14)} if right > x else {"shift": (-5, -4), "ha": "right"}
         middle = math.sqrt(x * right), math.sqrt(rate * better)
         note(ax, f"× {number(better / rate)}", middle, fontsize=8.5, weight="bold", **look)
-    label_points(ax, {point.label: point.place for point in loud}, fontsize=8.5, zorder=7)
-    for text, point in zip(ax.texts[-len(loud) :], loud * half, strict=False):
-        text.set_color(INKS[_REGIONS[_region(point, roofs)][1]])
+    labels = label_points(ax, {point.label: point.place for point in loud}, fontsize=8.5, zorder=7)
+    for label, point in zip(labels * half, loud * half, strict=True):
+        label.set_color(INKS[_REGIONS[_region(point, roofs)][1]])
     label_points(ax, {p.label: p.place for p in points if p not in loud}, fontsize=7, color=GREY, zorder=7)
     for start, end in moves:
         style = {"arrowstyle": "-|>", "linewidth": 1.6, "shrinkA": 7, "shrinkB": 7, "connectionstyle": "arc3,rad=0.15"}

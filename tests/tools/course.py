@@ -3,8 +3,6 @@
 import ast
 import math
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -54,12 +52,8 @@ def tags(cell: NotebookNode) -> list[str]:
     return cell.metadata.get("tags", [])
 
 
-@contextmanager
-def kernel(notebook: NotebookNode, folder: Path, first: str = "") -> Iterator[Callable[[int], None]]:
-    """A fresh kernel in that folder; call it with a cell's index to run it. An error in an untagged cell raises.
-
-    What is to run `first`, such as `HURRY`, leaves no trace.
-    """
+def run(notebook: NotebookNode, folder: Path) -> None:
+    """Execute all cells in order on a fresh kernel in that folder. An error in an untagged cell raises."""
     client = NotebookClient(
         notebook,
         kernel_name="python3",
@@ -69,15 +63,8 @@ def kernel(notebook: NotebookNode, folder: Path, first: str = "") -> Iterator[Ca
         coalesce_streams=True,  # where a stream is cut is up to the clock
     )
     with client.setup_kernel():
-        client.kc.execute(first, silent=True)
-        yield lambda index: client.execute_cell(notebook.cells[index], index)
-
-
-def run(notebook: NotebookNode, folder: Path) -> None:
-    """Execute all cells in order on a fresh kernel."""
-    with kernel(notebook, folder) as execute:
-        for index in range(len(notebook.cells)):
-            execute(index)
+        for index, cell in enumerate(notebook.cells):
+            client.execute_cell(cell, index)
 
 
 def sections(notebook: NotebookNode) -> list[list[NotebookNode]]:

@@ -163,10 +163,10 @@ def status(source: str, found: dict[str, Any]) -> str:
 
 
 def findings(path: Path) -> tuple[int, list[str]]:
-    """How many slips a notebook has, and what is to be mended: a solution that is refused, or needs a name
-    from further down, slips that are accepted, and lists that are out of date.
+    """How many slips a notebook has, and what is to be mended.
 
-    Exercises that only choose among words are left out: there every other word is wrong.
+    That is: a solution that is refused, or needs a name from further down; a slip that is accepted; a list that is out
+    of date. Exercises that only choose among words are left out: there every other word is wrong.
     """
     total, wrong = 0, []
     for task, found in names(path):
