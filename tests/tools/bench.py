@@ -1,19 +1,17 @@
 """The course's measurements and counts against independent code: `python -m tests.tools.bench [ROUNDS]`.
 
-All take turns, and of each the best round counts: a disturbance only ever takes time. Bandwidth against the kernels of
-STREAM in C (stream.c beside this file, compiled with gcc) and NumPy; the peak of each dtype against plain loops in
-torch and NumPy; the time to count GPT-3 175B, forward and backward on meta, against FlopCounterMode. On a quiet machine
-ours is to be at least 0.95 of the best other for bandwidth, 0.97 for a peak, and 1 / 1.2 for counting. C's streamed
-copy is shown, but not compared: its stores go around the caches, as no op of PyTorch on a CPU does.
+All take turns, and of each the best round counts: a disturbance only ever takes time. Bandwidth against NumPy on every
+core; the peak of each dtype against plain loops in torch and NumPy; the time to count GPT-3 175B, forward and backward
+on meta, against FlopCounterMode. On a quiet machine ours is to be at least 0.95 of the best other for bandwidth, 0.97
+for a peak, and 1 / 1.2 for counting. NumPy's copy is shown, but not compared: the C library's stores may go around the
+caches, as no op of PyTorch on a CPU does.
 """
 
-import subprocess
 import sys
-import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import torch
@@ -27,13 +25,13 @@ from helpers.model import GPT, MODELS
 SECONDS = 1.0  # for each measurement of a round
 
 
-def best_rate(amount: float, calls: list[Callable[[], object]], seconds: float) -> float:
-    """The amount per second of the fastest of many calls, which take turns."""
-    calls[0]()
+def best_rate(amount: float, call: Callable[[], object], seconds: float) -> float:
+    """The amount per second of the fastest of many calls."""
+    call()
     fastest, end, turn = float("inf"), time.perf_counter() + seconds, 0
     while turn < 3 or time.perf_counter() < end:
         start = time.perf_counter()
-        calls[turn % len(calls)]()
+        call()
         if torch.cuda.is_available():
             torch.cuda.synchronize()
         fastest, turn = min(fastest, time.perf_counter() - start), turn + 1
@@ -47,23 +45,23 @@ def best_matmul(make: Callable[[int], object]) -> float:
         if best and time.perf_counter() + 4 * 2 * n**3 / best > end:
             break
         a, b = make(n), make(n)
-        best = max(best, best_rate(2 * n**3, [lambda a=a, b=b: a @ b], SECONDS / 9))
+        best = max(best, best_rate(2 * n**3, lambda a=a, b=b: a @ b, SECONDS / 9))
     return best
 
 
-def bandwidths(stream: str) -> Iterator[tuple[str, float]]:
+def bandwidths() -> Iterator[tuple[str, float]]:
     """Byte/s by us and by others."""
     ours = machine.bandwidth(seconds=SECONDS)
     yield "ours", ours.byte_per_s
     if machine.device() == "cuda":
         x, y = (torch.ones(ours.nbytes // 8, device="cuda") for _ in range(2))
-        yield "plain copy", best_rate(ours.nbytes, [lambda: y.copy_(x)], SECONDS)
+        yield "plain copy", best_rate(ours.nbytes, lambda: y.copy_(x), SECONDS)
         return
-    found = subprocess.run([stream, str(ours.nbytes), str(SECONDS)], capture_output=True, text=True, check=True)
-    for kernel, rate in (line.split("\t") for line in found.stdout.splitlines()):
-        yield f"C {kernel}", float(rate)
-    parts = np.array_split(np.ones(ours.nbytes // 8), 64)
-    yield "NumPy, one core", best_rate(parts[-1].nbytes, [part.sum for part in parts], SECONDS / 2)
+    cores = torch.get_num_threads()
+    with ThreadPoolExecutor(cores) as team:
+        for arrays, (name, kernel) in enumerate((("read", np.sum), ("copy", np.copyto), ("add", np.add)), 1):
+            parts = [np.array_split(np.ones(ours.nbytes // 8 // arrays), cores) for _ in range(arrays)]
+            yield f"NumPy's {name}", best_rate(ours.nbytes, lambda: [*team.map(kernel, *parts)], SECONDS)  # noqa: B023
 
 
 def peaks(name: str) -> Iterator[tuple[str, float]]:
@@ -98,18 +96,15 @@ def counts() -> Iterator[tuple[str, float]]:
 def main(rounds: int = 5) -> None:
     """Print a line for each thing that is compared."""
     best: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
-    with tempfile.TemporaryDirectory() as folder:
-        stream, source = f"{folder}/stream", str(Path(__file__).with_name("stream.c"))
-        subprocess.run(["gcc", "-O3", "-march=native", "-ffast-math", "-fopenmp", source, "-o", stream], check=True)
-        runs = {"bandwidth": lambda: bandwidths(stream), "counts": counts}
-        runs |= {name: lambda name=name: peaks(name) for name in ("float64", "float32", "bfloat16")}
-        for _ in range(rounds):
-            for what, run in runs.items():
-                for who, rate in run():
-                    best[what][who] = max(best[what][who], rate)
+    runs = {"bandwidth": bandwidths, "counts": counts}
+    runs |= {name: lambda name=name: peaks(name) for name in ("float64", "float32", "bfloat16")}
+    for _ in range(rounds):
+        for what, run in runs.items():
+            for who, rate in run():
+                best[what][who] = max(best[what][who], rate)
     for what, rates in best.items():
         unit = {"bandwidth": "B/s", "counts": "/s"}.get(what, "FLOP/s")
-        others = rates.keys() - {"ours", "C streamed copy", "not counted"}
+        others = rates.keys() - {"ours", "NumPy's copy", "not counted"}
         ratio = rates["ours"] / max(rates[who] for who in others)
         told = ", ".join(f"{who} {units.si(rate, unit)}" for who, rate in rates.items())
         print(f"{what}: ours is {ratio:.3f} of the best other ({told})")
