@@ -29,7 +29,7 @@ def storage(views: torch.Tensor | Views, title: str, *, trace: Sequence[int] | N
     """Tensors as grids, and below them the one storage that they share, as a strip with a lane per tensor.
 
     A lane marks the cells that its tensor touches, with the position of the element: 0 for the first, 1 for the next;
-    `×3` where three share the cell; a single tensor has no lane if these are the offsets. For a single tensor, arrows
+    `3, 4` or `×3` where some share the cell; a single tensor has no lane if these are the offsets. For one, arrows
     show the step of each dimension, and `trace` is the index of one element to be followed from the grid to the strip.
     Up to six tensors of at most three dimensions and 96 elements, on a storage of at most 24 cells; raises ValueError
     for tensors that do not fit or are of different storages, and for a trace of several tensors.
@@ -142,8 +142,9 @@ def _strip(ax: Axes, top: float, cells: Sequence[Any], views: Views) -> None:
         found: dict[int, list[int]] = {}
         for position, offset in enumerate(offsets(view)):
             found.setdefault(offset, []).append(position)
-        for offset, (first, *more) in found.items():
-            cell(ax, _MARGIN + offset, top - below - 0.37, f"×{1 + len(more)}" if more else str(first), tint, 0.75)
+        for offset, here in found.items():
+            text = ", ".join(map(str, here))
+            cell(ax, _MARGIN + offset, top - below - 0.37, text if len(text) < 5 else f"×{len(here)}", tint, 0.75)
 
 
 def _step(ax: Axes, top: float, view: torch.Tensor, k: int, level: float) -> None:
@@ -198,8 +199,8 @@ def merging(views: Views, title: str) -> Made:
         rule = f"{outer} {'=' if merges else '≠'} {width} × {inner}"
         verdict = f"merges into ({height * width},), stride {inner}" if merges else "does not merge"
         findings.append(f"{name}: {verdict}, {rule}")
-        words = f"step {inner:+d}, jump {order[width] - order[width - 1]:+d}: {rule}, {verdict}".replace("-", "−")
-        ax.text(0, y + 1.75, f"{name}  shape {tuple(view.shape)}, stride {view.stride()}", fontsize=8.5)
+        words = f"step {inner:+d}, jump {order[width] - order[width - 1]:+d}: {verdict}".replace("-", "−")
+        ax.text(0, y + 1.75, f"{name}  shape {tuple(view.shape)}, stride {view.stride()}: {rule}", fontsize=8.5)
         ax.text(0, y + 1.15, words, weight="bold", color=INKS[colour], fontsize=8.5)
     ax.set(xlim=(-0.1, max(cells.values()) + 0.1), ylim=(-3.3 * (len(views) - 1) - 1.4, 2.5))
     return fig, f"{'; '.join(findings)}."
@@ -243,7 +244,8 @@ def strips(rows_: Mapping[str, Sequence[Any]], title: str, xlabel: str, tint: Ca
            parts: Sequence[str] = ()) -> Made:  # fmt: skip
     """A strip of cells per row, each with its text. `tint` gives the number of a text's tint; else each has its own.
 
-    `parts` names equal parts of the strips, with a bracket above each; with them, a shorter strip has wider cells.
+    `parts` names equal parts of the strips, with a bracket above each; with them, a shorter strip has wider cells, and
+    the places have no numbers.
     """
     length = max(map(len, rows_.values()))
     fig, ax = canvas(0.72 + 0.34 * len(rows_) + 0.3 * bool(parts), title, xlabel)
@@ -251,14 +253,14 @@ def strips(rows_: Mapping[str, Sequence[Any]], title: str, xlabel: str, tint: Ca
     for row, strip in enumerate(rows_.values()):
         wide = length / len(strip) if parts else 1
         for place, text in enumerate(strip):
-            look = {"fontsize": 10 if length < 24 else 7, "label": str(text)}
+            look = {"fontsize": 10 if length < 24 else 7, "va": "center_baseline", "label": str(text)}
             cell(ax, place * wide, row - 0.36, str(text), TINTS[tint(text) % len(TINTS)], 0.72, wide, **look)
     for k, name in enumerate(parts):
         left, right = k * length / len(parts) + 0.03, (k + 1) * length / len(parts) - 0.03
         ax.plot([left, left, right, right], [-0.5, -0.6, -0.6, -0.5], color=GREY, linewidth=1, marker="", label="_part")
         ax.text((left + right) / 2, -0.72, name, ha="center", fontsize=8.5)
     rows(ax, rows_, head=0.75 * bool(parts))
-    places = range(length) if length <= 12 else ()
+    places = range(length) if length <= 12 and not parts else ()
     ax.set_xlim(-0.05, length + 0.05)
     ax.set_xticks([place + 0.5 for place in places], places)
     ax.tick_params(axis="x", length=0)

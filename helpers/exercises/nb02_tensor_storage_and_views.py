@@ -16,16 +16,20 @@ from helpers.exercises.exercise import Exercise, function, guess, part, parts, v
 # fmt: off
 
 
-guess("seven_lines", " ".join((
-    "1: m is contiguous, and has a view in any shape of 24.", "2: reshape looks for a view, but here finds none.",
-    "3: a list as index always copies.", "4: flip would need a negative stride, which PyTorch does not have.",
-    "5: m is float32 already, so float() returns m itself.", "6: each number is converted to another dtype.",
-    "7: numpy() and from_numpy() both use the memory that is there.")))
+_SEVEN = ("1 does not copy: m is contiguous, and has a view in any shape of 24.",
+          "2 copies: reshape looks for a view, but here finds none.", "3 copies: a list as index always does.",
+          "4 copies: flip would need a negative stride, which PyTorch does not have.",
+          "5 does not copy: m is float32 already, so float() returns m itself.",
+          "6 copies: each number is converted to another dtype.",
+          "7 does not copy: numpy() and from_numpy() both use the memory that is there.")
+guess("seven_lines", "", *(
+    (lambda right, missed=missed: sorted({*right} ^ {*missed}), " ".join(_SEVEN[line - 1] for line in missed))
+    for count in range(1, 8) for missed in itertools.combinations(range(1, 8), count)))
 
 guess("three_words", "`contiguous` writes every number once more; the other two write none.",
       (18.9, "That is one copy for each word."), (0, "One of the words does write."),
-      (12.6, "That is read and written: only what is written is new."),
-      (1.57, "Each number has 4 bytes."), (6, "That is in MiB: a MB has 10⁶ bytes."),
+      (12.6, "That is read and written: only what is written is new."), (1.57, "Each number has 4 bytes."),
+      (3.15, "Each number has 4 bytes."), (25.2, "You took the 4 bytes twice, or counted four tensors: one is new."),
       (6291456, "That is in bytes: the question asks for MB."))
 guess("permuted_note", "Each stride comes along with its dimension.",
       ((6, 3, 1), "So it would be in a fresh tensor of that shape, but nothing has moved."),
@@ -33,10 +37,13 @@ guess("permuted_note", "Each stride comes along with its dimension.",
       ((2, 0, 1), "That is the order of the dimensions; the question asks for their strides."),
       ((4, 12, 1), "You exchanged the first two: 2, 0, 1 says from which old place each one comes."),
       ((4, 1, 12), "You sent dimension 0 to place 2: permute(2, 0, 1) fetches dimension 2 to place 0."),
+      ((12, 1, 4), "You exchanged the last two: permute(2, 0, 1) moves all three."),
       ((1, 4, 12), "You reversed all three: behind the last come the first two, in their old order."))
 guess("all_windows", "These are the million numbers, each counted once.",
       (2.05e9, "That is numel × element size: most cells count 512 times."), (2048, "That is one window."),
-      (1e6, "That counts numbers or windows: a number has 4 bytes."), (512, "That is one window, without its bytes."))
+      (1e6, "That counts numbers or windows: a number has 4 bytes."), (512, "That is one window, without its bytes."),
+      (8e6, "A float32 has 4 bytes."), (2e6, "A float32 has 4 bytes."),
+      (0, "No byte is new, but the question is how many the windows reach."))
 guess("cache_repeated", "The line writes the whole cache, four times over.",
       (1.07, "That is the cache itself."), (2.15, "That is for the keys or the values alone."),
       (0, "expand is free; the reshape behind it is not."), (0.134, "That is one layer of 32."),
@@ -54,7 +61,8 @@ parts("permuted_stride", **{
                    (0, "A stride of 0 does not move at all, and the order of the dimensions is not the question."),
                    (1, "You reversed the order, or let the first index run fastest: in a fresh tensor it is the last."),
                    (12, "12 is 3 + 4 + 5, and also 3 · 4: multiply all three sizes to its right."),
-                   (24, _RIGHT.format("24 = 2 · 3 · 4")), (6, _RIGHT.format("6 = 2 · 3"))]),
+                   (24, _RIGHT.format("24 = 2 · 3 · 4")), (6, _RIGHT.format("6 = 2 · 3")),
+                   (30, _RIGHT.format("30 = 2 · 3 · 5")), (40, _RIGHT.format("40 = 2 · 4 · 5"))]),
     "2": part(5, [(20, "That is the second stride before the permute: each moves along with its dimension."),
                   (15, "So it would be in a fresh tensor of the new shape: permute moves no data."),
                   (60, _ENDS), (1, _ENDS), (4, _SIZE), (3, _SIZE), (12, "Size 4 comes here, with its old stride.")]),
@@ -137,6 +145,12 @@ function("index_at",
      "You divided by the size: divide by the stride, the product of the sizes to its right."),
     (lambda offset, shape: tuple(_dense(shape)), "Those are the strides: how many of each fit into the offset?"),
     (lambda offset, shape: tuple(i + 1 for i in _index_at(offset, shape)), "Indices start at 0."),
+    (lambda offset, shape: _index_at(offset - 1, shape), "Cells count from 0, like indices."),
+    (lambda offset, shape: _index_at(offset // 4, shape), "The offset counts elements, not bytes."),
+    (lambda offset, shape: (offset // (shape[1] * shape[2]), *divmod(offset % (shape[1] * shape[2]), shape[2])),
+     "That is for three dimensions: any number may come."),
+    (lambda offset, shape: torch.arange(math.prod(shape)).view(shape)[offset],
+     "That takes a whole part of the first dimension: the other way round, which index has this offset?"),
     ],
     cases=[(7, (3, 4)), (23, (2, 3, 4)), (13, (2, 3, 4)), (0, (5,)), (1234, (10, 10, 20))], draw=_draw_cell)
 
@@ -171,6 +185,8 @@ function("windows",
     (lambda x, size: x.view(-1, size), _APART),
     (lambda x, size: x.expand(len(x) - size + 1, -1)[:, :size],
      "Each of your rows is the first window: the next must start one element further."),
+    (lambda x, size: x.expand(len(x) - size + 1, size), "expand repeats one row, but windows move on."),
+    (lambda x, size: x.unfold(0, 1, size), "You exchanged two arguments: unfold(dimension, size, step)."),
     (lambda x, size: torch.as_strided(x, (len(x) - size + 1, size), (size, 1)),
      "The next window starts one element further, not one window further."),
     (lambda x, size: torch.as_strided(x, (len(x) - size + 1, size), (x.stride(), x.stride())),
@@ -234,8 +250,8 @@ value("really_touched", 500 * 64 * 4, [
     (500 * 64 * 4 / 1000, "That is in kB: the question asks for bytes."), (0.128, "That is in MB, not in bytes."),
     (500 * 64 * 4 / 1024, "That is in KiB: the question asks for bytes."), (131072, "A kB has 1000 bytes, not 1024."),
     (10 * 1000 * 64 * 4, "You counted all rows of a, ten times: a[::2] has half of them, and expand adds no cell."),
-    (5000, "Those are rows, most of them the same ones."),
-    (500, "Those are rows: each has 64 numbers."),
+    (5000, "Those are rows, most of them the same ones."), (500, "Those are rows: each has 64 numbers."),
+    (1000, "Those are the rows of a: a[::2] has half of them, and a row has 64 numbers."),
     (500 * 64 * 4 / 10, "You divided by ten: each of the repetitions needs all the bytes of a[::2]."),
     (499 * 64 * 4, "Count the rows 0, 2, 4, … of 1000 again."),
     (0, "A view takes no new memory, but its elements lie in bytes of a: in how many?"),
@@ -270,7 +286,7 @@ def _fits(n: Sequence[int], s: Sequence[int]) -> list[bool]:
     return [s[k] == n[k + 1] * s[k + 1] for k in range(len(n) - 1)]
 
 
-_FRESH = "You compared with a fresh tensor: a gap changes all strides to its left, and yet those may merge."
+_FRESH = "You compared with a fresh tensor: what counts is the next dimension's own stride, whatever it is."
 
 
 def _draw_strided(r: random.Random) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -354,10 +370,11 @@ def _swap(lines: str) -> Callable[[torch.Tensor, int, int], torch.Tensor]:
     return swap
 
 
+_LOST = ("Row {0} is lost. What you kept is still a view (a tuple, detach() or contiguous() copies nothing here), "
+         "or it was taken too late, or is not written back.")
 function("swap_rows",
     _swapped, [
-    (_swap("x[i] = x[j]"), "Row i is lost: overwritten before it was read, kept only as a view, or not written back."),
-    (_swap("x[j] = x[i]"), "Row j is lost: overwritten before it was read, kept only as a view, or not written back."),
+    (_swap("x[i] = x[j]"), _LOST.format("i")), (_swap("x[j] = x[i]"), _LOST.format("j")),
     (lambda x, i, j: _swapped(x.t(), i, j).t(), "You swapped columns: x[i] is row i, x[:, i] column i."),
     (_swap("kept = x.clone(); x[i] = kept[j]; x[j] = kept[i]"),
      "You cloned the whole matrix; only one row is in danger."),
@@ -373,7 +390,7 @@ function("swap_rows",
     (_swap("x[[i, j]] = x[[j, i]]"), "A list as index copies both rows, and needs an index tensor on each side."),
     (lambda x, i, j: _swapped(x, i, j).clone(), "The swap is right; return x itself, not a copy of it."),
     (lambda x, i, j: (x[i].clone(), _swapped(x, i, j))[0],
-     "You return another tensor: exchange the rows of x itself, and return x."),
+     "Return x itself, with its rows exchanged, not another tensor."),
     (lambda x, i, j: _swapped(x.clone(), i, j), "You swapped the rows of a copy: change x itself."),
     (_swap("x[i] ^= x[j]; x[j] ^= x[i]; x[i] ^= x[j]"), "That works for whole numbers only, and loses row i = j."),
     (_swap(""), "Nothing has changed."),
@@ -450,6 +467,7 @@ function("grouped_scores",
     (lambda q, k: q[:, : k.shape[1]] @ k.mT, _KEPT),
     (lambda q, k: _grouped(q, k) / math.sqrt(q.shape[3]), "The scores are asked for as they are, without the scale."),
     (lambda q, k: _grouped(q, k).softmax(-1), "The scores are asked for as they are, before the softmax."),
+    (lambda q, k: (_grouped(q, k) / q.shape[3] ** 0.5).softmax(-1), "The softmax is not asked for: the scores alone."),
     (lambda q, k: torch.einsum("bhtc,bksc->bhts", q, k),
      "k stands only on the left, so you summed over all key heads: group the queries first."),
     (lambda q, k: F.scaled_dot_product_attention(q, k, k, enable_gqa=True),
