@@ -35,6 +35,7 @@ _COLUMNS = {  # the first and the last lesson that fills it, its left or right e
     "kept": (7, 7, 698, "right", "kept for\nbackward"),
 }
 _CHIPS = {2: 164, 3: 212, 4: 306, 5: 448, 6: 566, 7: 668}  # where the number of a lesson stands
+_NEW = (148, 148, 148, 188, 238, 380, 500, 628)  # the left edge of what a lesson adds
 _RIGHT = (148, 148, 186, 240, 378, 620, 630, 698)  # the edge of the card of a lesson
 Edge = tuple[int, float, float]  # of a box of loops: its cells, and its way to the right and down
 _PLAIN = {"label": "_", "marker": ""}
@@ -44,13 +45,15 @@ _BOUNDS = {"compute": (VERMILLION, TINTS[1]), "memory": (BLUE, TINTS[0]), "": (G
 
 
 @drawn("Block card")
-def block(config: Config, batch: int, tokens: int, title: str = "", *, upto: int = 7, decode: bool = False,
+def block(config: Config, batch: int, tokens: int, title: str = "", *, upto: int | None = None, decode: bool = False,
           fused: bool = True) -> Made:  # fmt: skip
     """The block of a model as boxes, and beside each what the lessons up to number `upto` say about it, in bfloat16.
 
+    Those of lesson `upto` itself stand on a ground; without a number it is the finished card, and none do.
     Over whole texts or, with `decode`, for one new token of each of `batch` texts of `tokens` tokens. Costs are
     `budget.block_costs`; boxes that run as one kernel share their bytes and their least time, an H100's by datasheet.
     """
+    lesson, upto = upto or 0, 7 if upto is None else upto
     boxes = block_costs(config, batch, tokens, decode=decode, fused=fused)
     kernels = [list(group) for _, group in groupby(boxes, key=lambda box: box.kernel)]
     sums = [_sums(kernel) for kernel in kernels]
@@ -77,6 +80,9 @@ def block(config: Config, batch: int, tokens: int, title: str = "", *, upto: int
     else:
         lines = "\n".join(map(" · ".join, ([*letters[:3], letters[-1]], letters[3:-1])))
         _write(ax, 12, 46, lines, color=INKS[GREY], fontsize=8, label="")
+    if lesson > 1:
+        size = right + bars + 8 - _NEW[upto], _y(len(boxes) + 0.5) - _TOP + 64
+        ax.add_patch(Rectangle((_NEW[upto], _TOP - 64), *size, color="#FCF2C7", linewidth=0, zorder=0))
     _heads(ax, upto, len(boxes), right)
     words, row, looks = [], 0, {}
     for kernel, own in zip(kernels, sums, strict=True):
@@ -85,7 +91,7 @@ def block(config: Config, batch: int, tokens: int, title: str = "", *, upto: int
         for row, box in enumerate(kernel, row):  # noqa: B020
             if bars:
                 ink, tint = _BOUNDS["memory" if box.parameters else "compute"]
-                wide, share = bars * box.flops / most, box.flops / flops
+                wide, share = 0.65 * bars * box.flops / most, box.flops / flops
                 ax.add_patch(Rectangle((386, _y(row) - 6), wide, 12, color=ink, linewidth=0))
                 _write(ax, 390 + wide, _y(row), f"{share:.0%}" if share > 0.01 else "")
             looks[row] = ink, tint

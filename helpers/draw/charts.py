@@ -103,12 +103,12 @@ def bars(sizes: Mapping[str, float | Sizes], title: str, xlabel: str, limit: tup
     return fig, f"{', '.join(f'{row} {number(total)}' for row, total in totals.items())} ({xlabel.splitlines()[0]})."
 
 
-def _levels(ax: Axes, levels: Sizes, end: int) -> None:
-    """Thin horizontal lines, named above at the left end, 0, or the right one, 1."""
+def _levels(ax: Axes, levels: Sizes, end: int, low: float = -math.inf) -> None:
+    """Thin horizontal lines, named at the left end, 0, or the right one, 1; above, or below if they are under `low`."""
     look = {"xycoords": ("axes fraction", "data"), "fontsize": 8.5, "ha": ("left", "right")[end]}
     for name, height in levels.items():
         ax.axhline(height, color=GREY, linewidth=1.2, marker="", zorder=1.5, label="_level")
-        note(ax, name, (end, height), (5 - 10 * end, 7), **look)
+        note(ax, name, (end, height), (5 - 10 * end, 7 if height > low else -8), **look)
 
 
 def _rows(ax: Axes, names: Sequence[str], limits: Sizes) -> None:
@@ -188,7 +188,7 @@ def memory_over_time(curves: Mapping[str, Sequence[float]], title: str, phases: 
         steps, peak = range(len(nbytes)), max(range(len(nbytes)), key=nbytes.__getitem__)
         ax.fill_between(steps, nbytes, step="post", color=tint, linewidth=0, label="_area")
         ax.step(steps, nbytes, where="post", color=colour, linewidth=1.5, marker="", label=name)
-        ax.plot([peak], [nbytes[peak]], "o", color=VERMILLION, markersize=7, zorder=4, label="peak")
+        ax.plot([peak], [nbytes[peak]], "o", color=INKS[colour], markersize=7, zorder=4, label="peak")
         found.append(f"{name} {units.si(nbytes[peak], 'B')}")
         look = {"ha": "right" if peak > end / 2 else "left", "color": INKS[colour], "weight": "bold", "bbox": PLATE}
         note(ax, found[-1], (peak, nbytes[peak]), (-9 if peak > end / 2 else 9, 10), **look)
@@ -198,5 +198,5 @@ def memory_over_time(curves: Mapping[str, Sequence[float]], title: str, phases: 
         note(ax, name, (start, top * 1.22), (3, 0), fontsize=8.5)
     ax.yaxis.set_major_formatter(EngFormatter("B"))
     ax.set(xlim=(0, 1.02 * end), ylim=(0, top * 1.3))
-    _levels(ax, levels or {}, 1)
+    _levels(ax, levels or {}, 1, top / 3)
     return fig, f"{'; '.join(found)}."

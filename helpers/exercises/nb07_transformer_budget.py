@@ -18,6 +18,7 @@ guess("block_keeps",
       (13, "Attention keeps queries, keys, values and its result: four, not one."),
       (20, "A Llama's block keeps about that: its MLP is gated."),
       (24, "24 · T · D² counts FLOPs: count what is kept."),
+      (32, "If that is each tensor twice, as a result and as an input: it is kept once."),
       (34, "34 is known as a number of bytes, in 16 bits and with dropout: here the unit is the size of the input."))
 guess("peak_of_step", "At the loss three tables as large as the logits are alive at once.",
       (35.9, "That is the sum: some terms are not there yet, and of the logits' size there are three tables."),
@@ -27,25 +28,22 @@ guess("peak_of_step", "At the loss three tables as large as the logits are alive
       (25.7, "If that is the sum without the logits: they are where the peak is."),
       (31.7, "That has one table of the logits' size: there are three."),
       (46.2, "That is the sum and one table more: at the loss there are no gradients of the weights yet."),
+      (71.8, "That is twice the sum: of the logits' size there are three tables, and of the rest only one."),
       (56.4, "The gradients of the weights are not there yet at the loss."),
       (lambda right: 1e6 * right, "Is that in bytes? The unit is MB."))
 guess("peak_recomputed", "Weights and moments stay, one block at a time exists in full, and gradients pile up.",
       *[(less, "Only the activations shrink, and to far less than half.") for less in (33.4 / 16, 33.4 / 2)],
-      (7.3, "Weights and moments alone take 7.3 MB."),
+      (7.3, "Weights and moments alone take 7.3 MB."), (14.1, "Two blocks in full? There is one at a time."),
+      (8.1, "Weights and moments take 7.3 MB of that: one block in full and the gradients need more than the rest."),
+      *[(more, "Far less of the activations stays: the input of each block, and one block in full.")
+        for more in (20, 25, 28)],
       (26.1 / 16, "Those are the inputs alone."), (33.4, "That is the peak without recomputation."),
       (11.84, "That is what `budget` adds up: temporary results make the rest."),
       (9.57, "Is one of them left out? Weights, moments, gradients, and a whole block that runs again."),
       (7.3 + 26.1 / 16, "And the block that runs again, and the gradients so far?"),
       (11.04, "And the gradients so far?"))
-guess("scores_over_6n", "It grows in proportion to T.",
-      (lambda right: right / 100, "As a share of 1, perhaps: the question is in per cent."),
-      (lambda right: right / 2, "Right for a kernel that skips the masked half."),
-      (lambda right: right / 3, "If that is the forward pass alone: 6N has the backward pass, too."),
-      (lambda right: right / 8, "If you counted key heads alone: each of the 64 query heads has its own scores."),
-      (lambda right: right + 100, "That is the total: the question is what the scores add."),
-      (lambda right: 3 * right, "Forward and backward against 2N, the forward pass alone?"),
-      (lambda right: 2 * right, "12 · L · D · T counts multiplications and additions already."))
 guess("one_user", "A token needs all weights (of the input embedding one row alone) and the cache.",
+      (lambda right: 0.98 * right, "Near enough."),
       (lambda right: right / 2, "Half: of one H100, or with two bytes a number."),
       (lambda right: right / 4, "A quarter: of one H100, and with two bytes a number?"),
       (lambda right: 2 * right, "Twice too much: two devices halve the time, and only once."),
@@ -53,6 +51,8 @@ guess("one_user", "A token needs all weights (of the input embedding one row alo
       (24680, "So fast is the arithmetic."), (12340, "So fast is the arithmetic, on one H100."),
       (lambda right: 1e3 / right, "If these are ms for a token: how many tokens make a second?"),
       (lambda right: 1 / right, "If these are seconds for a token: how many tokens make a second?"))
+guess("own_mfu", "", (1, "Then nothing but products would take any time."),
+      *[(count, "An MFU is a share of 1, not per cent.") for count in (10, 20, 30, 40, 41, 50, 60)])
 
 
 def _gated(hidden: float = 4, inputs: float = 1) -> Callable[..., float]:
@@ -96,7 +96,11 @@ function("gated_mlp_kept",
     *[(_gated(more, inputs), "More than four hidden tensors: list five operations, and count each tensor once.")
       for more in (6, 7, 8) for inputs in (0, 1, 2, 9) if (more, inputs) != (8, 2)],
     (lambda d, f, b, t, i: b * t * t * (d + 4 * f) * i, "Nothing here grows with tokens²."),
-    (lambda d, f, b, t, i: b * t * 3 * d * f * i, "Products of width and hidden count FLOPs: what is kept is tensors."),
+    *[(lambda d, f, b, t, i, own=own, item=item: b * t * (own * (d + 4 * f) + 3 * d * f) * item(i),
+       "Products of width and hidden count FLOPs: what is kept is tensors.")
+      for own in (0, 1) for item in (int, lambda i: 1)],
+    (lambda d, f, b, t, i: b * t * (d + 4 * f * i), "The input, too, has itemsize bytes a number: parentheses?"),
+    (lambda d, f, b, t, i: 3 * d * f, "Those are the parameters: the question is what autograd keeps beside."),
     (lambda d, f, b, t, i: 2 * b * t * (d + 4 * f) * i,
      "Each tensor is kept once: what two operations need is one tensor."),
     (lambda d, f, b, t, i: b * t * (4 * d + 4 * f) * i,
@@ -231,7 +235,8 @@ function("cheapest_machine",
      "You did not look at the deadline: some need more devices than there are."),
     (lambda *a: _cheapest(*a, by=lambda hours, price, *_: price),
      "The lowest price of an hour wins here: a slower device needs more hours, so multiply by those it needs."),
-    (lambda *a: _cheapest(*a, by=lambda hours, *_: hours), "You took the fastest: the question is which costs least."),
+    (lambda *a: _cheapest(*a, by=lambda hours, *_: hours),
+     "You took the fastest, so the fewest devices: the question is which costs least."),
     (lambda *a: _cheapest(*a, by=lambda hours, price, peak, need, days: need),
      "You took the fewest devices: the question is which costs least."),
     (lambda *a: _cheapest(*a, by=lambda hours, price, peak, need, days: need * hours * price),
@@ -240,8 +245,10 @@ function("cheapest_machine",
      "That is the lowest price of an hour: how many hours does it take, and does it meet the deadline?"),
     (lambda *a: _cheapest(*a, by=lambda hours, price, peak, need, days: ceil(hours / need / 24) * need * price),
      "You paid for whole days: you pay for the hours that the devices work."),
-    *[(lambda *a, own=own: _cheapest(*a, by=lambda hours, price, *_: ceil(hours / own(a)) * own(a) * price),
-       "You rounded the hours up: half an hour costs half.") for own in (lambda a: a[-1], lambda a: 1)],
+    *[(lambda *a, own=own, tie=tie: _cheapest(
+        *a, by=lambda hours, price, peak, need, days: (ceil(hours / own(a, need)) * own(a, need) * price, tie * peak)),
+       "You rounded the hours up: half an hour costs half.")
+      for own in (lambda a, _: a[-1], lambda *_: 1, lambda _, need: need) for tie in (0, -1)],
     (lambda o, w, d, m, n: _paid(o, w, m, _cheapest(o, w, d, m, n)), "That is what it costs: return the name alone."),
     (lambda o, w, d, m, n: (best := _cheapest(o, w, d, m, n), _paid(o, w, m, best)), "Return the name alone."),
     (lambda o, w, d, m, n: best if (best := _cheapest(o, w, d, m, n)) == "none" else (_paid(o, w, m, best), best),
@@ -251,6 +258,7 @@ function("cheapest_machine",
     (lambda *a: _cheapest(*a, by=lambda hours, price, peak, need, days: need * days * price),
      "That pays all devices equally long, until the deadline perhaps: pay for the hours that they work."),
     (lambda *a: _cheapest(*a, by=lambda hours, price, *_: -hours * price), "You took the dearest: take the cheapest."),
+    (lambda o, *a: max(o, key=lambda name: o[name][1]), "You took the dearest hour: compare what all the work costs."),
     (lambda *a: _cheapest(*a, by=lambda hours, *_: -hours), _SLOW),
     (lambda *a: _cheapest(*a, need=floor), "You rounded the devices down: then the run misses the deadline."),
     (lambda *a: _cheapest(*a, need=round), "Rounded to the nearest, the devices may be too few: round up."),
@@ -373,6 +381,7 @@ value("gpu_years", 3.14e23 / 125e12 / _YEAR, [
     *[(peak, "That is a peak: how many years does the training take?") for peak in (125e12, 125, 28, 112, 15.7, 31.4)],
     (2 * 3.14e23 / 125e12 / _YEAR, "That is half the peak, or an MFU of 0.5: take the peak."),
     (3.14e23 / 125e12 / (360 * 86400), "A year has 365.25 days here."),
+    (3.14e23 / 125e12 / _YEAR / 1024, "GPU-years are those of one GPU: nothing is shared by 1024."),
     (355 / 125, "355 are years at 28 TFLOP/s: at 125 they are 355 · 28 / 125."),
     (3.14e23 / 250e12 / _YEAR, "Twice the peak: a V100 does not skip zeros, and 125 TFLOP/s count additions, too."),
 ], tolerance=0.01, same=dict.fromkeys([
@@ -384,10 +393,11 @@ _CACHE = _PER_TOKEN * 6000  # of a request, 1.97 GB
 value("requests_that_fit", 45e9 // _CACHE, [
     (45e9 / 160e6, "That is the page's own count, for 4096 tokens: check its cache of 160 MB."),
     *[(count, "You took the page's cache, longer by 6000 / 4096: check its 160 MB for 4096 tokens.")
-      for count in (45e9 / (160e6 * 6000 / 4096), 45e9 // (160e6 * 6000 / 4096))],
+      for count in (45e9 / (160e6 * 6000 / 4096), 45e9 // (160e6 * 6000 / 4096), 191)],
     *[(count, "A factor of 8 is missing in the cache: its heads.")
       for count in (45e9 // (160 * 2**20), 8 * 45e9 // _CACHE, 8 * 45e9 / _CACHE)],
-    *[(count, "That is for 4096 tokens: these requests have 6000.") for count in (33, 45e9 / (4096 * _PER_TOKEN))],
+    *[(count, "That is for 4096 tokens: these requests have 6000.") for count in (33, 34, 45e9 / (4096 * _PER_TOKEN))],
+    *[(count, "That is for 4096 tokens, and with GiB: these have 6000, and a GB is 10⁹ bytes.") for count in (35, 36)],
     *[(count, "The weights take 35 GB of the 80: caches get the rest.") for count in (80e9 // _CACHE, 80e9 / _CACHE)],
     (45e9 // (8 * _CACHE), "You took 64 heads: the cache has 8, each shared by 8 query heads."),
     *[(count, "Requests are whole: round down.") for count in (45e9 / _CACHE, 23)],
@@ -426,7 +436,7 @@ value("gpt3_scores", (0.213 * 125 / 24.6 - 1) / _SCORES, [
     (1, "Added once, they give 20.2 %, and 21.3 % is printed."),
     (0, "Without the scores it is 19.7 %: not what is printed."),
     *[(mfu, _NOT) for mfu in (19.7, 20.2, 24.6 / 125 * (1 + _SCORES))],
-    *[(twice, "20.2 % has the scores once already. Or are these TFLOP/s? Divide by what the scores add once.")
+    *[(twice, "20.2 % has the scores once already: start from the 19.7 % without, and divide by what they add once.")
       for twice in (2, 0.054, (21.3 / 20.2 - 1) / _SCORES)],
     *[(count, _DIGITS) for count in (2.7, 2.85, 3.1, 3.2)],
     (2.2, "Start from the 19.7 % without scores, and keep more digits."),
