@@ -217,7 +217,7 @@ def compare(guess: Any, value: Any, unit: str = "", about: str = "", because: st
 def _compared(guess: Any, value: Any, unit: str, wrong: Sequence[tuple[Any, str]]) -> Iterator[str]:
     value = exercises.plain(value)
     if isinstance(guess, str) and isinstance(value, list | tuple | set) and guess.count(",") == len(value) - 1:
-        words = [word.strip(" ()[]'\"") for word in guess.split(",")]  # "view, copy" or "2, 3"
+        words = [word.strip(" ()[]{}'\"") for word in guess.split(",")]  # "view, copy" or "2, 3"
         guess = [word if (number := exercises.amount(word, "")) is None else number for word in words]
     if isinstance(value, set):  # in any order
         guess, value = sorted(guess) if isinstance(guess, set | list | tuple) else guess, sorted(value)

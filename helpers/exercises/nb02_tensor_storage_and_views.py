@@ -101,6 +101,7 @@ def _draw_cell(r: random.Random) -> tuple[int, tuple[int, ...]]:
     return r.randrange(math.prod(shape)), shape
 
 
+_ANY, _STRIDE = "Any number of dimensions may come: loop over the shape.", "Divide by the stride, not by the size."
 _WHOLE = "An index is a whole number: divide with //, not with /."
 function("index_at",
     _index_at, [
@@ -114,16 +115,15 @@ function("index_at",
      "You divided by the strides but took no remainder: an index stays below its size."),
     (lambda offset, shape: tuple(offset % size for size in shape),
      "You took each remainder of the whole offset: divide by the stride first."),
-    (lambda offset, shape: tuple(offset // size for size in shape), "Divide by the stride, not by the size."),
+    (lambda offset, shape: tuple(offset // size for size in shape), _STRIDE),
     (lambda offset, shape: tuple(offset % s for s in _dense(shape)),
      "The remainder is what is left for the next index: divide by the stride, too."),
-    (lambda offset, shape: divmod(offset, shape[-1]), "That is for two dimensions: any number may come."),
+    (lambda offset, shape: divmod(offset, shape[-1]), _ANY), (lambda offset, shape: divmod(offset, shape[1]), _ANY),
     (lambda offset, shape: divmod(offset, shape[0]), "That is for two dimensions, and the last index runs fastest."),
-    (lambda offset, shape: tuple(offset // size % size for size in shape), "Divide by the stride, not by the size."),
+    (lambda offset, shape: tuple(offset // size % size for size in shape), _STRIDE),
     (lambda offset, shape: _digits(offset, shape[::-1], operator.floordiv)[::-1],
      "You kept the quotients: the index is the remainder, the quotient what is left for the others."),
-    (lambda offset, shape: divmod(offset, shape[1]), "That is for two dimensions: any number may come."),
-    (lambda offset, shape: _three(offset, shape), "That is for three dimensions: any number may come."),
+    (_three, _ANY),
     (lambda offset, shape: _digits(offset, shape[::-1], keep=operator.truediv)[::-1], _WHOLE),
     (lambda offset, shape: _digits(offset, _dense(shape), operator.truediv, operator.mod), _WHOLE),
     (lambda offset, shape: _digits(offset, shape[::-1], keep=operator.sub)[::-1],
@@ -134,8 +134,7 @@ function("index_at",
      "You exchanged the two: the remainder is the index, the quotient is what is left for the others."),
     (lambda offset, shape: (*(offset // s for s in _dense(shape)[:-1]), offset % shape[-1]),
      "You took no remainder in the middle: each index stays below its size."),
-    (lambda offset, shape: _digits(offset, shape, operator.floordiv, operator.mod),
-     "Divide by the stride, not by the size."),
+    (lambda offset, shape: _digits(offset, shape, operator.floordiv, operator.mod), _STRIDE),
     (lambda offset, shape: _index_at(offset, shape)[:-1], "The last index is missing: its stride is 1."),
     (lambda offset, shape: _index_at(offset, shape)[1:], "The first index is missing: it is what is left at the end."),
     (lambda offset, shape: _digits(offset, [n * s for n, s in zip(shape, _dense(shape), strict=True)],
@@ -147,21 +146,22 @@ function("index_at",
     (lambda offset, shape: tuple(i + 1 for i in _index_at(offset, shape)), "Indices start at 0."),
     (lambda offset, shape: _index_at(offset - 1, shape), "Cells count from 0, like indices."),
     (lambda offset, shape: _index_at(offset // 4, shape), "The offset counts elements, not bytes."),
-    (lambda offset, shape: (offset // (shape[1] * shape[2]), *divmod(offset % (shape[1] * shape[2]), shape[2])),
-     "That is for three dimensions: any number may come."),
-    (lambda offset, shape: torch.arange(math.prod(shape)).view(shape)[offset],
-     "That takes a whole part of the first dimension: the other way round, which index has this offset?"),
+    (lambda offset, shape: (offset // (shape[1] * shape[2]), *divmod(offset % (shape[1] * shape[2]), shape[2])), _ANY),
+    (lambda offset, shape: torch.arange(math.prod(shape)).view(shape)[offset], "That indexes the first dimension."),
     ],
     cases=[(7, (3, 4)), (23, (2, 3, 4)), (13, (2, 3, 4)), (0, (5,)), (1234, (10, 10, 20))], draw=_draw_cell)
 
 
-def _windows(x: torch.Tensor, size: int, more: int = 0, step: int = 0, offset: int | None = None) -> torch.Tensor:
-    step = step or x.stride(0)
-    return torch.as_strided(x, (len(x) - size + 1 + more, size), (step, step), offset)
+def _windows(x: torch.Tensor, size: int, more: int = 0, *strides: int | None, offset: int | None = None):
+    """The windows, maybe with other strides: to the next window, and inside of one."""
+    strides = [x.stride(0) if one is None else one for one in strides or (None, None)]
+    return torch.as_strided(x, (len(x) - size + 1 + more, size), strides, offset)
 
 
 _APART = "Those windows do not overlap: neighbouring windows start one element apart."
-_TOO_MANY = "Too many windows: n elements have n − size + 1 of them, and the next would run beyond the end."
+_FIRST = "Each of your rows is the first window: the next must start one element further."
+_COPIED = "The windows are right, but copied, as by stack, clone or contiguous; strides alone can do it."
+_NEXT = "The next window starts one element further, not one window further."
 
 
 def _draw_line(r: random.Random) -> tuple[torch.Tensor, int]:
@@ -173,45 +173,40 @@ def _draw_line(r: random.Random) -> tuple[torch.Tensor, int]:
 function("windows",
     lambda x, size: x.unfold(0, size, 1), [
     (lambda x, size: _windows(x, size, more=-1), "One window too few: n elements have n − size + 1 windows."),
-    (lambda x, size: _windows(x, size, step=1),
+    (lambda x, size: _windows(x, size, 0, 1, 1),
      "You assumed that neighbours are one cell apart; a column or x[::2] has another x.stride(0)."),
-    (lambda x, size: _windows(x, size, step=1, offset=0),
+    (lambda x, size: _windows(x, size, 0, 1, 1, offset=0),
      "You assumed that x begins at cell 0 and has neighbours one cell apart; it may be a slice with a step."),
     (lambda x, size: _windows(x, size, offset=0),
      "You started at the beginning of the storage: x may be a slice, which starts at x.storage_offset()."),
     (lambda x, size: _windows(x, size).t(), "Each row is to be one window; yours are the columns."),
     (lambda x, size: x[: len(x) // size * size].reshape(-1, size), _APART),
-    (lambda x, size: _windows(x, size, more=1), _TOO_MANY),
+    (lambda x, size: _windows(x, size, more=1),
+     "Too many windows: n elements have n − size + 1 of them, and the next would run beyond the end."),
     (lambda x, size: x.view(-1, size), _APART),
-    (lambda x, size: x.expand(len(x) - size + 1, -1)[:, :size],
-     "Each of your rows is the first window: the next must start one element further."),
+    (lambda x, size: x.expand(len(x) - size + 1, -1)[:, :size], _FIRST),
     (lambda x, size: x.expand(len(x) - size + 1, size), "expand repeats one row, but windows move on."),
     (lambda x, size: x.unfold(0, 1, size), "You exchanged two arguments: unfold(dimension, size, step)."),
-    (lambda x, size: torch.as_strided(x, (len(x) - size + 1, size), (size, 1)),
-     "The next window starts one element further, not one window further."),
+    (lambda x, size: _windows(x, size, 0, size, 1), _NEXT),
+    (lambda x, size: _windows(x, size, 0, size * x.stride(0), None), _NEXT),
     (lambda x, size: torch.as_strided(x, (len(x) - size + 1, size), (x.stride(), x.stride())),
      "Read the error: as_strided takes x itself, and numbers; x.stride() is a tuple, and x.stride(0) its number."),
-    (lambda x, size: torch.as_strided(x, (len(x) - size + 1, size), (size * x.stride(0), x.stride(0))),
-     "The next window starts one element further, not one window further."),
-    (lambda x, size: torch.as_strided(x, (len(x) - size + 1, size), (x.stride(0), 1)),
+    (lambda x, size: _windows(x, size, 0, None, 1),
      "The next window is right, but elements inside a window are x.stride(0) apart, too."),
-    (lambda x, size: torch.as_strided(x, (len(x) - size + 1, size), (1, x.stride(0))),
+    (lambda x, size: _windows(x, size, 0, 1, None),
      "The elements inside a window are right, but the next window starts x.stride(0) further, too."),
     (lambda x, size: torch.as_strided(x, (len(x) // size, size), (size, 1)), _APART),
-    (lambda x, size: torch.as_strided(x, (len(x) - size + 1, size), (x.stride(0), 0)),
+    (lambda x, size: _windows(x, size, 0, None, 0),
      "With stride 0 each window repeats its first element: inside it, too, the next is x.stride(0) further."),
-    (lambda x, size: torch.as_strided(x, (len(x) - size + 1, size), (0, x.stride(0))),
-     "Each of your rows is the first window: the next must start one element further."),
-    (lambda x, size: _windows(x, size, step=4), "A stride counts cells, not bytes: take x.stride(0)."),
+    (lambda x, size: _windows(x, size, 0, 0, None), _FIRST),
+    (lambda x, size: _windows(x, size, 0, 4, 4), "A stride counts cells, not bytes: take x.stride(0)."),
     (lambda x, size: torch.as_strided(x, (len(x) - size + 1, size), x.stride()),
      "Read the error: as_strided wants two strides, counted in elements."),
     (lambda x, size: _windows(x.contiguous(), size),
      "The windows are right, but contiguous() copies a slice with a step: use x.stride(0) instead."),
     (lambda x, size: _windows(x.clone(), size), "The windows are right, but x is copied first: use it as it is."),
-    (lambda x, size: torch.stack([x[i : i + size] for i in range(len(x) - size + 1)]),
-     "The windows are right, but copied, as by stack, clone or contiguous; strides alone can do it."),
-    (lambda x, size: _windows(x, size).contiguous(),
-     "The windows are right, but copied, as by stack, clone or contiguous; strides alone can do it."),
+    (lambda x, size: torch.stack([x[i : i + size] for i in range(len(x) - size + 1)]), _COPIED),
+    (lambda x, size: _windows(x, size).contiguous(), _COPIED),
     (lambda x, size: x[torch.arange(len(x) - size + 1)[:, None] + torch.arange(size)],
      "An index tensor copies every window, and is itself in memory; strides alone need neither."),
     ],
@@ -251,7 +246,7 @@ value("really_touched", 500 * 64 * 4, [
     (500 * 64 * 4 / 1024, "That is in KiB: the question asks for bytes."), (131072, "A kB has 1000 bytes, not 1024."),
     (10 * 1000 * 64 * 4, "You counted all rows of a, ten times: a[::2] has half of them, and expand adds no cell."),
     (5000, "Those are rows, most of them the same ones."), (500, "Those are rows: each has 64 numbers."),
-    (1000, "Those are the rows of a: a[::2] has half of them, and a row has 64 numbers."),
+    (500 * 64 * 32, "Those are bits: a byte has eight."), (1000, "Those are the rows of a, each of 64 numbers."),
     (500 * 64 * 4 / 10, "You divided by ten: each of the repetitions needs all the bytes of a[::2]."),
     (499 * 64 * 4, "Count the rows 0, 2, 4, … of 1000 again."),
     (0, "A view takes no new memory, but its elements lie in bytes of a: in how many?"),
@@ -260,7 +255,7 @@ value("really_touched", 500 * 64 * 4, [
     (999 * 64 * 4, "That is the stretch from the first byte to the last; the rows between are not touched."),
     (10 * 500 * 64, "That is b.numel(): most of its elements share their bytes, and each has 4."),
     (500 * 64 * 16, "You multiplied by 4 twice: a float32 has 4 bytes."),
-    (500 * 64 * 32, "Those are bits: a byte has eight."), (64 * 4, "That is one row: a[::2] has 500 of them."),
+    (64 * 4, "That is one row: a[::2] has 500 of them."),
 ], unit="B")
 
 
@@ -370,8 +365,7 @@ def _swap(lines: str) -> Callable[[torch.Tensor, int, int], torch.Tensor]:
     return swap
 
 
-_LOST = ("Row {0} is lost. What you kept is still a view (a tuple, detach() or contiguous() copies nothing here), "
-         "or it was taken too late, or is not written back.")
+_LOST = "Row {} is lost: kept as a view (detach() and contiguous() copy nothing here), kept too late, or not put back."
 function("swap_rows",
     _swapped, [
     (_swap("x[i] = x[j]"), _LOST.format("i")), (_swap("x[j] = x[i]"), _LOST.format("j")),
@@ -415,6 +409,7 @@ def _repeated(q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
 
 _KEPT = "One score matrix for each query head is asked for: you kept one for each key head."
 _GROUP = "Several query heads share a key head, and stretched keys have no such view: group the queries instead."
+_OUTER = "The key head is the outer one, the head inside its group the inner one: (K, H // K), not (H // K, K)."
 _ROWS = "The tokens of the queries are the rows and those of the keys the columns."
 _LAST = "Exchange the last two dimensions of the keys, and only these: mT or transpose(2, 3)."
 _TWICE = ("The scores are right, but written twice: first by the product, and then once more to bring them into their "
@@ -449,8 +444,7 @@ function("grouped_scores",
     (lambda q, k: q.view(1, 8, 4, 128) @ k.mT,
      "Read the error: take the sizes from queries.shape, and turn the keys by mT, not by t()."),
     (lambda q, k: (q.view(len(q), -1, *k.shape[1:2], *q.shape[2:]).transpose(1, 2).flatten(2, 3) @ k.mT).view(
-        *q.shape[:3], -1),
-     "Neighbouring query heads form a group: (K, H // K), not (H // K, K)."),
+        *q.shape[:3], -1), _OUTER),
     (lambda q, k: (q.view(*k.shape[:2], -1, *q.shape[2:]) @ k.mT).view(*q.shape[:3], -1),
      "Five dimensions meet four, and the batch of the keys their heads: merge heads and tokens first."),
     (lambda q, k: (q.view(*k.shape[:2], -1, *q.shape[2:]) @ k.mT).view(*q.shape[:3], k.shape[2]),
@@ -493,11 +487,12 @@ function("grouped_scores",
     (lambda q, k: torch.cat([q.view(*k.shape[:2], -1, *q.shape[2:])[:, :, g] @ k.mT
                              for g in range(q.shape[1] // k.shape[1])], 1),
      "The heads come out in another order: first the first of each group, then the second of each."),
-    (lambda q, k: (q.view(len(q), q.shape[1] // k.shape[1], -1, k.shape[3]) @ k.mT).view(*q.shape[:3], -1),
-     "Which is the outer one, the key head or the head inside its group? The queries of one key head are neighbours."),
+    (lambda q, k: (q.view(len(q), q.shape[1] // k.shape[1], -1, k.shape[3]) @ k.mT).view(*q.shape[:3], -1), _OUTER),
+    (lambda q, k: (q.view(len(q), q.shape[1] // k.shape[1], -1, k.shape[3]) @ k.mT).view(*q.shape[:3], k.shape[2]),
+     _OUTER),
+    (lambda q, k: q.view(len(q), -1, *k.shape[1:2], *q.shape[2:]).transpose(1, 2).flatten(2, 3) @ k.mT, _OUTER),
     (lambda q, k: q @ k[:, :, None].expand(-1, -1, q.shape[1] // k.shape[1], -1, -1).view(
-        len(k), -1, *k.shape[2:]).mT,
-     _GROUP),
+        len(k), -1, *k.shape[2:]).mT, _GROUP),
     (lambda q, k: _grouped(q, k).view(*k.shape[:2], -1, *_grouped(q, k).shape[2:]),
      "The heads are to be one dimension: merge the key heads and the heads of each group."),
     ],
