@@ -214,9 +214,10 @@ def test_a_part_without_a_name_is_room_and_nothing_is_said_of_it():
     assert [text.get_text() for text in ax.figure.legends[0].get_texts()] == ["p"]
 
 
-def test_a_row_may_have_an_open_dot():
-    (ax,) = draw.dots({"a": 1.0, "b": 20.0}, "title", "MFU", hollow=["b"]).figure.axes
-    assert [line.get_xydata().tolist() for line in ax.lines if line.get_color() == "white"] == [[[20, 1]]]
+@pytest.mark.parametrize(("which", "ink"), [("hollow", "white"), ("quiet", draw.GREY)])
+def test_a_row_may_have_an_open_dot_or_a_grey_one(which, ink):
+    (ax,) = draw.dots({"a": 1.0, "b": 20.0}, "title", "MFU", **{which: ["b"]}).figure.axes
+    assert [line.get_xydata().tolist() for line in ax.lines if line.get_color() == ink] == [[[20, 1]]]
 
 
 def test_a_prediction_is_open_and_a_measurement_filled():

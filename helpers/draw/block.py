@@ -104,7 +104,7 @@ def block(config: Config, batch: int, tokens: int, title: str = "", *, upto: int
             ax.plot([383, 379, 379, 383], [ends[0], *ends, ends[1]], color=INKS[GREY], linewidth=0.9, **_PLAIN)
             _write(ax, 386, ends[0] + 8, "one kernel", color=INKS[GREY], fontsize=8)
         if upto >= 6:
-            ax.add_patch(Rectangle((508, _y(middle) + 8), 106 * own["seconds"] / longest, 3, color=ink, linewidth=0))
+            ax.add_patch(Rectangle((508, _y(middle) + 8), 62 * own["seconds"] / longest, 3, color=ink, linewidth=0))
             _write(ax, 624, _y(middle), own["bound"], "right", fontsize=8, color=INKS[ink])
         row += 1
     ax.plot([30, right], [_y(row - 0.5)] * 2, color=BLACK, linewidth=0.8, **_PLAIN)

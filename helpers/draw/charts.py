@@ -131,8 +131,9 @@ _ROLES = {  # how the dots of a row look: colour, marker, face
 
 @drawn("Dots")
 def dots(values: Mapping[str, float | Place], title: str, xlabel: str, roles: Sequence[str] = (),
-         limits: Sizes | None = None, hollow: Sequence[str] = ()) -> Made:  # fmt: skip
-    """A dot per row on a logarithmic axis, open in `hollow` rows, its value at the right; `limits` are named lines.
+         limits: Sizes | None = None, hollow: Sequence[str] = (), quiet: Sequence[str] = ()) -> Made:  # fmt: skip
+    """A dot per row on a logarithmic axis, open in `hollow` rows and grey in `quiet` ones, its value at the right;
+    `limits` are named lines.
 
     With `roles`, as ("bound", "measured"), a row has two times, joined by a line, and at the right stands the second
     over the first. Raises ValueError for values up to 0.
@@ -150,8 +151,9 @@ def dots(values: Mapping[str, float | Place], title: str, xlabel: str, roles: Se
         colour, marker, face = _ROLES[role]
         look = {"markerfacecolor": face, "markersize": 7.5, "markeredgewidth": 1.6, "label": role}
         ax.plot(column, range(len(table)), marker, color=colour, zorder=4, **look)
-    for row in hollow:
-        ax.plot(table[row][0], [*table].index(row), "o", color="white", markersize=5.5, zorder=5, label="_hollow")
+    for row in (*hollow, *quiet):
+        ink, size = ("white", 5.5) if row in hollow else (GREY, 9)
+        ax.plot(table[row][0], [*table].index(row), "o", color=ink, markersize=size, zorder=5, label="_dot")
     for place, pair in enumerate(table.values()) if roles else ():
         ax.plot(pair, [place, place], color=GREY, linewidth=1.2, marker="", label="_gap", zorder=2)
         for (time, role), shift in zip(sorted(zip(pair, roles, strict=True)), (-8, 8), strict=True):

@@ -19,6 +19,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
+from matplotlib.path import Path as Line
 from matplotlib.text import Annotation, Text
 from matplotlib.ticker import Formatter, FuncFormatter, LogLocator, NullLocator
 from matplotlib.transforms import Bbox
@@ -200,37 +201,35 @@ def label_points(ax: Axes, points: Mapping[str, Place], **style: Any) -> list[An
     """
     ax.figure.draw_without_rendering()  # settles where the axes lie
     pixels = ax.transData.transform
-    boxes = [text.get_window_extent() for text in ax.texts]
+    boxes = [text.get_window_extent().padded(3) for text in ax.texts]
     dots = [at for line in ax.lines if line.get_marker() not in ("", "None") for at in pixels(line.get_xydata())]
     boxes += [Bbox([at - 7, at + 7]) for at in [*map(pixels, points.values()), *dots]]
     ends = [pair for line in ax.lines for pair in itertools.pairwise(line.get_transform().transform(line.get_xydata()))]
     path = np.concatenate([np.linspace(*pair, 300) for pair in ends] or [np.empty((0, 2))])
-    fars, ways = (8, 18, 32, 50, 70), ((1, 0), (1, 1), (1, -1), (-1, 0), (-1, -1), (0, -1), (-1, 1))
+    fars, ways = (6, 18, 32, 50, 70), ((1, 0), (1, 1), (1, -1), (-1, 0), (-1, -1), (0, -1), (-1, 1), (0, 1))
     lead = {"arrowstyle": "-", "linewidth": 0.6, "color": GREY, "shrinkA": 0, "shrinkB": 4}
-    labels = []
-    for text, at in points.items():
-        label, costs = note(ax, text, at, arrowprops=lead, **style), {}
+    labels = {text: note(ax, text, at, arrowprops=lead, **style) for text, at in points.items()}
+    names: dict[str, tuple[Bbox, Line]] = {}
+    for text, at in [*points.items()] * 2:  # once more, now that the others have a place
+        names.pop(text, None)
+        others, leads = [box for box, _ in names.values()] + boxes, [line for _, line in names.values()]
+        label, least = labels[text], math.inf
+        label.get_window_extent()  # works out where it stands, and counts its line as well
+        start, size = pixels(at), Text.get_window_extent(label).size
         for far, (right, up) in itertools.product(fars, ways):
-            box = _placed(label, far, right, up)
+            middle = start + (right, up) * (far * ax.figure.dpi / 72 + size / 2)
+            box = Bbox([middle - size / 2 - 2, middle + size / 2 + 2])
+            line = Line([at for at in np.linspace(start, middle, 50) if not box.contains(*at)])
             outside = sum(not ax.bbox.contains(*corner) for corner in box.get_points())
-            line = np.linspace(pixels(at), box.get_points().mean(0), 50)
-            crossed = sum(other.count_contains(line) > 0 for other in boxes)
-            hidden = 60 * box.count_overlaps(boxes) + box.count_contains(path)
-            costs[far, (right, up)] = 900 * outside + hidden + 30 * crossed
-        far, (right, up) = min(costs, key=costs.get)  # of the best the nearest
-        boxes.append(_placed(label, far, right, up))
-        label.arrow_patch.set_visible(far > 8)
-        labels.append(label)
-    return labels
-
-
-def _placed(label: Annotation, far: float, right: int, up: int) -> Bbox:
-    """Put a label so many points beside its place; gives the pixels that it covers."""
-    label.set(
-        position=(far * right, far * up), ha=("center", "left", "right")[right], va=("center", "bottom", "top")[up]
-    )
-    label.get_window_extent()  # works out where it stands, and counts its line as well
-    return Text.get_window_extent(label).padded(2)
+            hidden = 60 * box.count_overlaps(others) + 4 * box.count_contains(path)
+            crossed = sum(other.count_contains(line.vertices) > 0 for other in others)
+            crossed += sum(line.intersects_path(lead) or lead.intersects_bbox(box, filled=False) for lead in leads)
+            if (cost := 900 * outside + hidden + 30 * crossed) < least:  # of the best the nearest
+                least, names[text] = cost, (box, line if far > 6 else Line([start]))
+                place = {"ha": ("center", "left", "right")[right], "va": ("center", "bottom", "top")[up]}
+                label.set(position=(far * right, far * up), **place)
+                label.arrow_patch.set_visible(far > 6)
+    return [*labels.values()]
 
 
 def number(value: float) -> str:

@@ -81,25 +81,27 @@ def roofline(
     log_ticks(ax.yaxis, EngFormatter(sep=" "), few=ceiling < 100 * floor)
     fig.set_layout_engine("none")  # the labels are placed in pixels, so the axes must stay
     ax.set_position((0.62 / WIDTH, 0.48 / height, 1 - 0.75 / WIDTH, 1 - 0.76 / height))
-    _shade(ax, roofs, ridges)
+    _shade(ax, roofs, ridges, gains=not any(point.measured for point in points))
     for (name, roof), (_, _, dash) in zip(roofs.items(), itertools.cycle(LOOKS)):
         _roof(ax, name, roof, dash, name in datasheet)
     _name_roofs(ax, roofs, 0.75 if half else 0.42)
     _mark_ridges(ax, ridges, roofs)
     for roof in [*roofs.values()] * half:
         _roof(ax, "half", Roofline(roof.peak / 2, roof.bandwidth / 2), ":", True)
-        note(ax, "half the roof", (high, roof.attainable(high) / 2), (-4, -8), ha="right", fontsize=8.5)
+        left = low * (roof.ridge / low) ** 0.64
+        note(ax, "half the roof", (left, roof.attainable(left) / 2), (6, -6), fontsize=8.5)
     loud = [point for point in points if not half or 2 * point.place[1] < roof.attainable(point.intensity)]
     for point in points:
         _point(ax, point, _region(point, roofs), point not in loud)
     for (x, rate), (right, better) in ([places[name] for name in pair] for pair in moves):
-        look = {"shift": (12, -14)} if right > x else {"shift": (-5, -4), "ha": "right"}
+        look = {"shift": (12, -14)} if right > x else {"shift": (-2, -4), "ha": "right"}
         middle = math.sqrt(x * right), math.sqrt(rate * better)
+        ax.plot([x, right], [rate, better], linewidth=0, marker="", label="_move")  # labels keep off
         note(ax, f"× {number(better / rate)}", middle, fontsize=8.5, weight="bold", **look)
-    labels = label_points(ax, {point.label: point.place for point in loud}, fontsize=8.5, zorder=7)
-    for label, point in zip(labels * half, loud * half, strict=True):
-        label.set_color(INKS[_REGIONS[_region(point, roofs)][1]])
-    label_points(ax, {p.label: p.place for p in points if p not in loud}, fontsize=7, color=GREY, zorder=7)
+    labels = label_points(ax, places, fontsize=8.5, zorder=7)
+    for label, point in zip(labels * half, [*points] * half, strict=True):
+        if point in loud:
+            label.set(color=INKS[_REGIONS[_region(point, roofs)][1]], weight="bold")
     for start, end in moves:
         style = {"arrowstyle": "-|>", "linewidth": 1.6, "shrinkA": 7, "shrinkB": 7, "connectionstyle": "arc3,rad=0.15"}
         arrow(ax, places[start], places[end], BLACK, **style)
@@ -121,18 +123,18 @@ def _region(point: Point, roofs: Mapping[str, Roofline]) -> str:
     return "in between" if len(under) > 1 else "memory-bound" if under.pop() else "compute-bound"
 
 
-def _shade(ax: Axes, roofs: Mapping[str, Roofline], ridges: Sequence[float]) -> None:
-    """Tint the regions and name them along the foot; grey above the highest roof."""
+def _shade(ax: Axes, roofs: Mapping[str, Roofline], ridges: Sequence[float], gains: bool) -> None:
+    """Tint the regions and name them along the foot, with what they gain; grey above the highest roof."""
     (low, high), (floor, ceiling) = ax.get_xlim(), ax.get_ylim()
     ends = [low, *(min(max(ridge, low), high) for ridge in (ridges[0], ridges[-1])), high]
     if len({roof.peak for roof in roofs.values()}) > 1:  # which of several peaks counts, no intensity says
         ends = []
     slopes = [roof.bandwidth for roof in roofs.values()]
-    gains = {"memory-bound": max(slopes) / min(slopes), "compute-bound": 1} if len(roofs) > 1 else {}
+    gain = {"memory-bound": max(slopes) / min(slopes), "compute-bound": 1} if gains and len(roofs) > 1 else {}
     for (name, (tint, ink, _)), (left, right) in zip(_REGIONS.items(), itertools.pairwise(ends), strict=False):
         ax.axvspan(left, right, color=tint, linewidth=0, zorder=0, label=f"_{name}")
         if math.log(right / left) > 0.18 * math.log(high / low):
-            text = f"{name} × {number(gains[name])}" if name in gains else name
+            text = f"{name} × {number(gain[name])}" if name in gain else name
             note(ax, text, (math.sqrt(left * right), floor), (0, 8), color=INKS[ink], ha="center", weight="bold")
     xs = [low, *(ridge for ridge in ridges if low < ridge < high), high]
     tops = [max(roof.attainable(x) for roof in roofs.values()) for x in xs]
@@ -162,8 +164,9 @@ def _name_roofs(ax: Axes, roofs: Mapping[str, Roofline], along: float) -> None:
         if roof.bandwidth not in slopes[:place] and roof.ridge > low:
             right = min(roof.ridge, high)
             start, end = (ax.transData.transform((x, roof.attainable(x))) for x in (low, right))
-            part = along if len(set(slopes)) < 3 else (0.62, 0.3)[place % 2]  # two slopes may all but coincide
-            x, above = low * (right / low) ** part, roof.bandwidth == max(slopes)
+            above = roof.bandwidth == max(slopes)  # below, a long name ends left of the next ridge
+            part = along - 0.04 * (not above) if len(set(slopes)) < 3 else (0.62, 0.3)[place % 2]  # they may coincide
+            x = low * (right / low) ** part
             slant = f"{name}: " if own_slope and len(roofs) > 1 else ""
             look = {"ha": "center", "va": "bottom" if above else "top", "rotation_mode": "anchor", "zorder": 8}
             look |= {"rotation": math.degrees(math.atan2(*(end - start)[::-1]))}
@@ -217,15 +220,16 @@ def bandwidth_sweep(
     low, high, small = min(bandwidths.values()), max(bandwidths.values()), {"fontsize": 8.5, "bbox": PLATE}
     ax.set_xscale("log", base=2)
     ax.set(yscale="log", ylim=(low / 1.6, high * 2.4))
+    ax.margins(x=0.07)
     for name, size in caches.items():
         ax.axvline(size, color=BLACK, linewidth=1, linestyle=DASHES, marker="", label=f"_{name}")
-        note(ax, f"{name}\n{units.iec(size)}", (size, 2.2 * high), (-3, 0), **small, ha="right", va="top")
+        note(ax, f"{name} {units.iec(size)}", (size, 2.2 * high), (-3, 0), **small, ha="right", va="top")
     if caches:
         note(ax, "main\nmemory", (max(caches.values()), 2.2 * high), (3, 0), **small, va="top")
     levels = [[size for size in quiet if low_ < size < high_] for low_, high_ in itertools.pairwise(caches.values())]
     middles = [level[len(level) // 2] for level in levels if level]  # a rate for each step, far from its edges
     for size in {*ends, *middles}:
-        shift = 5 * ((size == quiet[0]) - (size == quiet[-1])), -11 if size == quiet[-1] else 11
+        shift = 0, -11 if size == quiet[-1] else 11
         note(ax, units.si(bandwidths[size], "B/s"), (size, bandwidths[size]), shift, **small, ha="center")
     ticks = sizes[:: max(1, len(sizes) // 6)]
     ax.set_xticks(ticks, map(units.iec, ticks))

@@ -1,5 +1,6 @@
 """The exercises of notebook 06."""
 
+import math
 import random
 from collections.abc import Callable
 
@@ -15,16 +16,24 @@ guess("layer_of_8_on_h100", "Most of the peak is out of reach: the bytes arrive 
     (26.8, "In FLOP/s: × 10¹²."), (26.8e9, "A T is 10¹²."),
     *((rate / 8, "The intensity multiplies the bandwidth: bytes/s × FLOP/byte.") for rate in (989.5e12, 3.35e12)),
     *((ratio, "That is a number of FLOPs per byte: the rate is in FLOP/s.") for ratio in (8, 295)))
+guess("misses_of_fourteen", "Section 7 asks each miss for its reason.",
+    (-1, "A number of operations is 0 or more."), *((many, "There are only fourteen.") for many in (15, 16, 20, 50)))
 guess("faster_a100", "The layer gains from the faster memory until it meets the ceiling.",
-    (1.31, "That is the memory's gain: the ceiling cuts it off."), (1, "With 40 GB it waits for its bytes: it gains."),
+    (1.31, "That is the memory's gain: the ceiling cuts it off."),
+    *((percent, f"Not in per cent: {percent} % faster is {1 + percent / 100} times.") for percent in (17, 31)),
+    (1, "With 40 GB it waits for its bytes: it gains."),
     *((inverse, "How many times as fast: more than 1.") for inverse in (0.76, 0.85, 0.17)))
-guess("bfloat16_here", "", (2, "Half the bits are half the bytes. For the FLOPs the chip needs a unit."))
+guess("bfloat16_here", "", (2, "Half the bits are half the bytes. For the FLOPs the chip needs a unit."),
+    (1, "The bits alone do not tell: the chip's units decide."),
+    (0.5, "Half as fast is a chip without instructions for bfloat16."),
+    *((times, "Matrix units may be that much faster: it depends on the chip.") for times in (4, 8, 10, 16)))
 guess("gelu_in_a_cache", "No byte came from main memory here.",
     (9, "The FLOPs say 9. But a ReLU moves its bytes even in a cache, and not all FLOPs take equally long."),
-    (1, "That would be so if both waited for their bytes."))
+    (lambda right: 1 if right > 1.5 else math.nan, "That would be so if both waited for their bytes."))
 guess("launch_of_neg", "Almost all of it is Python, PyTorch and the start of a kernel.",
     (1e-9, "About the time of its bytes: the call takes longer."), (1e-3, "Time for hundreds of launches or more."),
-    *((micro, f"In seconds, please: {micro} µs is {micro}e-6.") for micro in (1, 5, 10)))
+    *((micro, f"In seconds, please: {micro} µs is {micro}e-6.") for micro in (1, 5, 10)),
+    *((nano, f"In seconds, please: {nano} ns is {nano}e-9.") for nano in (100, 500, 1000)))
 guess("attention_of_32_users", "Each user has a KV cache of its own: nothing is shared.",
     (32, "The users share weights: attention has none."), (30, "That is q k v, whose weights all users share."),
     (295, "That is the ridge: attention stands far to its left."), (1 / 32, "The FLOPs grow as well as the bytes."))
@@ -50,6 +59,7 @@ parts("read_roofline",
         (2e11, "You divided the bandwidth by the intensity: multiply them."),
         (20, "In FLOP/s, please: that is a number of TFLOP/s."), (2e10, _TERA), (2e4, _GIGA), (2e12, _SLOPE),
         (2e14, "Ten times too much: 2 T × 10."), (5e12, "Left of the ridge multiply bandwidth and intensity."),
+        (100e12 / 6, "You added the two times: they overlap, so the longer one counts alone."),
         (1e13, "Neither the mark at 10¹³ nor peak over 10: multiply bandwidth and intensity."),
     ], unit="FLOP/s", tolerance=0.09),
     at_200=part(100e12, [
@@ -60,6 +70,8 @@ parts("read_roofline",
         (20e12, "That is what is attainable at 10. At 200 FLOP/B read the ceiling."),
         *((high, "That lies above the ceiling: nothing gets there.") for high in (1e15, 2e15, 2e16)),
         (1e13, "Peak over 10 belongs to no place. At 200 FLOP/B read the ceiling."),
+        (80e12, "You added the two times: they overlap, so the longer one counts alone."),
+        (25e12, "Right of the ridge the ceiling stays flat: it does not fall again."),
         (5e11, "Peak over intensity is no rate. At 200 FLOP/B read the ceiling."),
     ], unit="FLOP/s", tolerance=0.09),
     same={"ridge = 100000000000000.0 // 2000000000000.0": "the quotient is whole"})
@@ -74,7 +86,8 @@ def _corners(
 
 function("roof_points",
     _corners, [
-    (lambda *a: _corners(*a, kept=True), "Outside of the axis nothing is drawn: keep the ridge only between its ends."),
+    *((lambda *a, turn=turn: turn(_corners(*a, kept=True)),
+       "Outside of the axis nothing is drawn: keep the ridge only between its ends.") for turn in (list, sorted)),
     (lambda p, b, low, high: _corners(p, b, low, high, kept=low <= p / b <= high),
      "Where the ridge is an end of the axis, that end is already in the list: leave it out there."),
     (lambda p, b, low, high: _corners(p, b, low, high, kept=low < p / b), "The ridge may also lie right of `high`."),
@@ -129,24 +142,26 @@ function("roof_points",
                     low * 2.0 ** r.randint(1, 12)))
 
 
-_UPGRADES = ("memory", "compute", "neither")
-parts("which_upgrade",
+_WAITS = ("memory", "compute", "neither")
+parts("waits_for",
     a=part("memory", [
+        ("bandwidth", 'Yes, for its bytes: that is "memory" here.'),
         ("compute", "A ReLU does a quarter of a FLOP per byte: its arithmetic waits for its bytes."),
         ("neither", "It runs nearly as fast as its roof allows, so one of the two holds it back."),
-    ], words=_UPGRADES),
+    ], words=_WAITS),
     b=part("compute", [
         ("memory", "A large matmul does 1365 FLOP per byte, far right of the ridge of 295."),
         ("neither", "It reaches three quarters of its roof, as good matmuls do: one of the two holds it back."),
-    ], words=_UPGRADES),
+    ], words=_WAITS),
     c=part("memory", [
         ("compute", "With a batch of 8 each weight is used 8 times: about 8 FLOP per byte, left of the ridge."),
         ("neither", "It runs nearly as fast as its roof allows, so one of the two holds it back."),
-    ], words=_UPGRADES),
+    ], words=_WAITS),
     d=part("neither", [
+        ("launch", 'Yes, for the launch: that is "neither" here.'),
         ("memory", "It takes thousands of times as long as its bytes do: what else happens in a call?"),
         ("compute", "It takes thousands of times as long as its bytes do, and its FLOPs take even less."),
-    ], words=_UPGRADES))
+    ], words=_WAITS))
 
 
 def _bottleneck(
@@ -272,7 +287,8 @@ function("layer_seconds",
     (lambda *a: max(_layer(*a)) // 1, "You rounded down to whole seconds: divide with /, and keep the fraction."),
     *((lambda *a, way=way: _layer(*a)[::way], "Those are both times: return the larger one.") for way in (1, -1)),
     (lambda b, d, f, p, w: max(_layer(b, d, d, p, w)), "The weights are d × f: where is f?"),
-    (lambda *a: max(_layer(*a)[0], _layer(*a, parts="xqy")[1]), "The weights are d × f numbers, not d × d."),
+    *((lambda *a, parts=parts: max(_layer(*a)[0], _layer(*a, parts=parts)[1]),
+       "The weights are d × f numbers, not d × d.") for parts in ("xqy", "xqx")),
     (lambda *a: max(_layer(*a, parts="xwx")), "The output has batch × f numbers, not batch × d."),
     (lambda *a: max(_layer(*a, parts="xsy")), "The weights are d × f numbers, not d + f."),
     (lambda *a: max(_layer(1, *a[1:])), "That is one example: there are `batch` of them."),
@@ -306,11 +322,13 @@ parts("above_the_roof",
         ("count", "One FLOP a number is right. Where is 1 MB when it is read for the thousandth time?"),
     ], words=_REASONS),
     b=part("clock", [
+        ("sync", 'Yes, nobody waited for the GPU: that is "clock" here.'),
         ("cache", "No cache does eight times the work in the same time. What does the clock measure here?"),
         ("dtype", "No format does eight times the work in the same time. What does the clock measure here?"),
         ("count", "2n³ is right for both, eight times as much for the larger. What about the time?"),
     ], words=_REASONS),
     c=part("dtype", [
+        ("tf32", 'Yes, that is how it is done: the peak is that of another "dtype".'),
         ("cache", "A matmul this fast does not wait for memory. Does it run on the unit whose peak is 67 TFLOP/s?"),
         ("clock", "The time is right. Does the work run on the unit whose peak is 67 TFLOP/s?"),
         ("count", "The FLOPs are right. Does the work run on the unit whose peak is 67 TFLOP/s?"),
@@ -329,8 +347,10 @@ def _distances(a: torch.Tensor, b: torch.Tensor, middle: float = -2) -> torch.Te
 function("distances",
     _distances, [
     (lambda a, b: ((a[:, None] - b[None]) ** 2).sum(-1),
-     "It still makes n × m × d numbers, all at once or in pieces: expand the square, and let a matmul sum over d."),
-    (lambda a, b: _distances(a.double(), b.double()), "The values are right, but in float64: that doubles the bytes."),
+     "A loop over the rows, or one large tensor, still makes all n × m × d differences: let one matmul sum over d."),
+    (lambda a, b: _distances(a.bfloat16(), b.bfloat16()), "That is in bfloat16: the result has the dtype of a and b."),
+    *((lambda a, b, back=back: _distances(a.double(), b.double()).to(back),
+       "The values are right, but in float64: that doubles the bytes.") for back in (torch.float64, torch.float32)),
     (lambda a, b: ((a.bfloat16()[:, None] - b.bfloat16()[None]) ** 2).sum(-1),
      "Half the bytes, but still n × m × d numbers, and in another dtype: expand the square first."),
     (lambda a, b: (a.sum(1)[:, None] - b.sum(1)) ** 2, "Square the differences before you sum over d."),
@@ -374,5 +394,5 @@ function("distances",
            (torch.arange(12.0).view(3, 4) % 5, torch.arange(20.0).view(5, 4) % 7),
            (torch.arange(12.0).view(4, 3) / 7, torch.arange(6.0).view(2, 3) / 11 + 3)],
     draw=lambda r: (whole(r, r.randint(1, 9), width := r.randint(2, 9)), whole(r, r.randint(2, 9), width)),
-    tolerance=1e-4, cost="bytes_eager", room=2.3, near=5,  # 425 MB, as the statement says
-    at=[(torch.empty(2048, 1024, device="meta"), torch.empty(2048, 1024, device="meta"))])
+    tolerance=1e-4, cost="bytes_eager", room=2.3, near=2,  # 425 MB of 185 at 2048 × 1024
+    at=[(torch.ones(40, 20), torch.ones(40, 20))])  # as small, a loop over the rows ends in time

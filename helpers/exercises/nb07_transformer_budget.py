@@ -28,13 +28,13 @@ guess("peak_of_step", "At the loss three tables as large as the logits are alive
       (25.7, "If that is the sum without the logits: they are where the peak is."),
       (31.7, "That has one table of the logits' size: there are three."),
       (46.2, "That is the sum and one table more: at the loss there are no gradients of the weights yet."),
-      (71.8, "That is twice the sum: only tables of the logits' size are there more than once."),
+      (71.8, "That is twice the sum: of the logits' size there are three tables, and of the rest only one."),
       (56.4, "The gradients of the weights are not there yet at the loss."),
       (lambda right: 1e6 * right, "Is that in bytes? The unit is MB."))
 guess("peak_recomputed", "Weights and moments stay, one block at a time exists in full, and gradients pile up.",
       *[(less, "Only the activations shrink, and to far less than half.") for less in (33.4 / 16, 33.4 / 2)],
       (7.3, "Weights and moments alone take 7.3 MB."), (14.1, "Two blocks in full? There is one at a time."),
-      (8.1, "Weights and moments take 7.3 MB of that: what is left for a whole block, and gradients?"),
+      (8.1, "Weights and moments take 7.3 MB of that: one block in full and the gradients need more than the rest."),
       *[(more, "Far less of the activations stays: the input of each block, and one block in full.")
         for more in (20, 25, 28)],
       (26.1 / 16, "Those are the inputs alone."), (33.4, "That is the peak without recomputation."),
