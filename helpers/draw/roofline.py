@@ -84,7 +84,7 @@ def roofline(
     _shade(ax, roofs, ridges, gains=not any(point.measured for point in points))
     for (name, roof), (_, _, dash) in zip(roofs.items(), itertools.cycle(LOOKS)):
         _roof(ax, name, roof, dash, name in datasheet)
-    _name_roofs(ax, roofs, 0.75 if half else 0.42)
+    _name_roofs(ax, roofs, half)
     _mark_ridges(ax, ridges, roofs)
     for roof in [*roofs.values()] * half:
         _roof(ax, "half", Roofline(roof.peak / 2, roof.bandwidth / 2), ":", True)
@@ -152,20 +152,20 @@ def _roof(ax: Axes, name: str, roof: Roofline, dash: Any, thin: bool) -> None:
             ax.plot(ends, rates, color=BLACK if thin else ink, label=f"{name}, {part}", **style)
 
 
-def _name_roofs(ax: Axes, roofs: Mapping[str, Roofline], along: float) -> None:
-    """Each peak above the end of its flat part, each bandwidth along its slope; a roof's name where it differs."""
+def _name_roofs(ax: Axes, roofs: Mapping[str, Roofline], full: bool) -> None:
+    """Each peak above the end of its flat part, each bandwidth along its slope; a roof's name where it differs, in no full plot."""
     low, high = ax.get_xlim()
     peaks, slopes = ([getattr(roof, part) for roof in roofs.values()] for part in ("peak", "bandwidth"))
     for place, (name, roof) in enumerate(roofs.items()):
         own_peak, own_slope = peaks.count(roof.peak) == 1, slopes.count(roof.bandwidth) == 1
         if roof.peak not in peaks[:place] and roof.ridge < high:
-            flat = f"{name}: " if own_peak or not own_slope else ""
+            flat = f"{name}: " if (own_peak or not own_slope) and not full else ""
             note(ax, flat + units.si(roof.peak, "FLOP/s"), (high, roof.peak), (-4, 8), ha="right", zorder=8)
         if roof.bandwidth not in slopes[:place] and roof.ridge > low:
             right = min(roof.ridge, high)
             start, end = (ax.transData.transform((x, roof.attainable(x))) for x in (low, right))
             above = roof.bandwidth == max(slopes)  # below, a long name ends left of the next ridge
-            part = along - 0.04 * (not above) if len(set(slopes)) < 3 else (0.62, 0.3)[place % 2]  # they may coincide
+            part = (0.75 if full else 0.42 if above else 0.38) if len(set(slopes)) < 3 else (0.62, 0.3)[place % 2]  # they may coincide
             x = low * (right / low) ** part
             slant = f"{name}: " if own_slope and len(roofs) > 1 else ""
             look = {"ha": "center", "va": "bottom" if above else "top", "rotation_mode": "anchor", "zorder": 8}
