@@ -153,7 +153,7 @@ def _roof(ax: Axes, name: str, roof: Roofline, dash: Any, thin: bool) -> None:
 
 
 def _name_roofs(ax: Axes, roofs: Mapping[str, Roofline], full: bool) -> None:
-    """Each peak above the end of its flat part, each bandwidth along its slope; a roof's name where it differs, in no full plot."""
+    """Each peak above the end of its flat part, each bandwidth along its slope; unless full, a roof's name."""
     low, high = ax.get_xlim()
     peaks, slopes = ([getattr(roof, part) for roof in roofs.values()] for part in ("peak", "bandwidth"))
     for place, (name, roof) in enumerate(roofs.items()):
@@ -164,8 +164,9 @@ def _name_roofs(ax: Axes, roofs: Mapping[str, Roofline], full: bool) -> None:
         if roof.bandwidth not in slopes[:place] and roof.ridge > low:
             right = min(roof.ridge, high)
             start, end = (ax.transData.transform((x, roof.attainable(x))) for x in (low, right))
-            above = roof.bandwidth == max(slopes)  # below, a long name ends left of the next ridge
-            part = (0.75 if full else 0.42 if above else 0.38) if len(set(slopes)) < 3 else (0.62, 0.3)[place % 2]  # they may coincide
+            above = roof.bandwidth == max(slopes)
+            part = 0.75 if full else 0.42 if above else 0.38  # below, a long name ends left of the next ridge
+            part = part if len(set(slopes)) < 3 else (0.62, 0.3)[place % 2]  # two slopes may all but coincide
             x = low * (right / low) ** part
             slant = f"{name}: " if own_slope and len(roofs) > 1 else ""
             look = {"ha": "center", "va": "bottom" if above else "top", "rotation_mode": "anchor", "zorder": 8}
