@@ -21,14 +21,14 @@ guess("block_keeps",
       (32, "If that is each tensor twice, as a result and as an input: it is kept once."),
       (34, "34 is known as a number of bytes, in 16 bits and with dropout: here the unit is the size of the input."))
 guess("peak_of_step", "At the loss three tables as large as the logits are alive at once.",
-      (35.9, "That is the sum: some terms are not there yet, and of the logits' size there are three tables."),
-      (lambda right: right - 10.24, "If you counted two tables of that size: there are three."),
+      (35.9, "That is the sum: some of its terms are not there yet."),
+      (lambda right: right - 10.24, "Did you count two tables of that size?"),
       (lambda right: right + 10.24, "Right for a loop that holds on to its logits."),
       (21.5, "Weights, moments and activations: add the tables that are alive at the loss."),
       (25.7, "If that is the sum without the logits: they are where the peak is."),
-      (31.7, "That has one table of the logits' size: there are three."),
+      (31.7, "Did you count one table of that size?"),
       (46.2, "That is the sum and one table more: at the loss there are no gradients of the weights yet."),
-      (71.8, "That is twice the sum: of the logits' size there are three tables, and of the rest only one."),
+      (71.8, "That is twice the sum: only the logits have several tables."),
       (56.4, "The gradients of the weights are not there yet at the loss."),
       (lambda right: 1e6 * right, "Is that in bytes? The unit is MB."))
 guess("peak_recomputed", "Weights and moments stay, one block at a time exists in full, and gradients pile up.",
@@ -47,12 +47,13 @@ guess("one_user", "A token needs all weights (of the input embedding one row alo
       (lambda right: right / 2, "Half: of one H100, or with two bytes a number."),
       (lambda right: right / 4, "A quarter: of one H100, and with two bytes a number?"),
       (lambda right: 2 * right, "Twice too much: two devices halve the time, and only once."),
-      *[(count, "Thousands are for many users: here all weights are read for one token.") for count in (1000, 3000)],
-      (24680, "So fast is the arithmetic."), (12340, "So fast is the arithmetic, on one H100."),
+      *[(count, "Thousands are for many users: here all weights are read for one token.") for count in (1000, 2797)],
+      (24680, "That is how fast the arithmetic is."), (12340, "That is how fast the arithmetic is, on one H100."),
       (lambda right: 1e3 / right, "If these are ms for a token: how many tokens make a second?"),
       (lambda right: 1 / right, "If these are seconds for a token: how many tokens make a second?"))
-guess("own_mfu", "", (1, "Then nothing but products would take any time."),
-      *[(count, "An MFU is a share of 1, not per cent.") for count in (10, 20, 30, 40, 41, 50, 60)])
+guess("own_mfu", "Products are nearly all the FLOPs, but other operations take time, too.",
+      (1, "Then only products would take any time."), *[(n / 10, "An MFU cannot exceed 1.") for n in range(11, 20)],
+      *[(count, "An MFU is a share of 1, not per cent.") for count in range(2, 101)])
 
 
 def _gated(hidden: float = 4, inputs: float = 1) -> Callable[..., float]:
@@ -156,6 +157,7 @@ function("largest_batch",
     *[(lambda memory, *a, unit=unit: _fit()(memory * unit, *a), "The memory is in bytes already.")
       for unit in (2**30 / 1e9, 1e9 / 2**30)],
     (lambda memory, devices, n, each: _fit()(memory, devices, n, each) + 1, "That is one more than fits."),
+    (lambda *a: (fits := _fit()(*a)) and 2 ** floor(math.log2(fits)), "A batch need not be a power of two."),
     *[(_fit(states=states, least=_MINUS), f"You took {states} bytes per parameter: weight, gradient and AdamW's two "
        "moments make 16. And never fewer than none.") for states in (4, 8, 12, 14, 18, 20)],
     *[(_fit(states=own), f"You took {own} byte{'s' * (own > 1)} per parameter: the statement says 16.")
@@ -248,8 +250,8 @@ function("cheapest_machine",
      "Each offer is (peak, price), in this order."),
     (lambda *a: _cheapest(*a, by=lambda hours, price, peak, need, days: need * days * price),
      "That pays all devices equally long, until the deadline perhaps: pay for the hours that they work."),
-    (lambda *a: _cheapest(*a, by=lambda hours, price, *_: -hours * price), "You took the dearest: take the cheapest."),
-    (lambda o, *a: max(o, key=lambda name: o[name][1]), "You took the dearest hour: compare what all the work costs."),
+    (lambda *a: _cheapest(*a, by=lambda hours, price, *_: -hours * price), "That is the most expensive one."),
+    (lambda o, *a: max(o, key=lambda name: o[name][1]), "You took the hour of the highest price: compare the costs."),
     (lambda *a: _cheapest(*a, by=lambda hours, *_: -hours), _SLOW),
     (lambda *a: _cheapest(*a, need=floor), "You rounded the devices down: then the run misses the deadline."),
     (lambda *a: _cheapest(*a, need=round), "Rounded to the nearest, the devices may be too few: round up."),
@@ -350,6 +352,7 @@ _PER_TOKEN = 2 * 80 * 8 * 128 * 2  # bytes of cache: Llama 3 70B in bfloat16
 value("gpu_years", 3.14e23 / 125e12 / _YEAR, [
     *[(claim, "That is the claim itself: 28 TFLOP/s is not what the matrix unit of a V100 reaches.")
       for claim in (355, 3.14e23 / 28e12 / _YEAR)],
+    *[(3.14e23 / peak / _YEAR, "Take the peak that specs names: 125 TFLOP/s.") for peak in (120e12, 130e12)],
     (3.14e23 / 112e12 / _YEAR, "You took 112 TFLOP/s, the PCIe card's: the one in specs is the SXM2."),
     *[(3.14e23 / peak / _YEAR, "You took the vector unit; matmuls in float16 run on the matrix unit.")
       for peak in (7.8e12, 14e12, 15.7e12, 30e12, 31.4e12)],
@@ -391,15 +394,17 @@ value("requests_that_fit", 45e9 // _CACHE, [
     *[(count, "Requests are whole: round down.") for count in (45e9 / _CACHE, 23)],
     (21, "One fewer than fit: nothing need stay free."),
     (80e9 / 160e6, "You took the page's cache, and forgot the weights of 35 GB."),
-    *[(few, "The weights take the 35 GB that the page says, not 70 or 140: 45 GB are left.") for few in (0, 5)],
+    *[(few, "The weights take the 35 GB that the page says, not 70 or 140: 45 GB are left.") for few in (0, 5, -30)],
     *[(count, _BOTH) for count in (2 * 45e9 // _CACHE, 2 * 45e9 / _CACHE)],
     *[(count, "A quarter of the cache: 4 bits are the weights', and the cache holds keys and values, in 2 bytes.")
       for count in (4 * 45e9 / _CACHE, 4 * 45e9 // _CACHE)],
     (2 * 80e9 // _CACHE, "The weights take 35 GB; and the cache holds keys and values, in 2 bytes."),
-    *[(cache, "That is the cache of one request: how many fit into 45 GB?") for cache in (_CACHE, _CACHE / 1e9)],
+    *[(cache, "That is the cache of one request: how many fit into 45 GB?")
+      for cache in (_CACHE, _CACHE / 1e6, _CACHE / 1e9, _CACHE / 2**30)],
     (80 * 45e9 // _CACHE, "You counted one layer: there are 80."),
     *[(cache, "That is the cache of a request of 4096 tokens, and not 160 MB: how many of 6000 fit into 45 GB?")
-      for cache in (4096 * _PER_TOKEN, 4096 * _PER_TOKEN / 1e9, 1.34, 4096 * _PER_TOKEN / 1e6)],
+      for cache in (4096 * _PER_TOKEN, 4096 * _PER_TOKEN / 1e9, 1.34, 4096 * _PER_TOKEN / 1e6, 1.25, 1.25e9)],
+    *[(cache, "That is the cache of one head of 8: how many requests fit?") for cache in (168, 167.8, 1.678e8)],
     *[(cache, "That is the page's cache: it is wrong, and how many requests fit?") for cache in (160, 160e6)],
     (_PER_TOKEN, "That is the cache of one token: how many requests of 6000 fit into 45 GB?"),
     (13, "A request has 6000 tokens in all, not 4096 more."),
@@ -407,7 +412,7 @@ value("requests_that_fit", 45e9 // _CACHE, [
     (8 * 22, "A factor of 8 is missing in the cache: its heads."),
     (45e9 // _PER_TOKEN, "You counted the cache of one token: a request has 6000."),
     *[(count, "A GB is 10⁹ bytes, of the memory, too: 45·10⁹ bytes are left.")
-      for count in (45 * 2**30 // _CACHE, (80 * 2**30 - 35e9) // _CACHE, 80 * 2**30 // _CACHE)],
+      for count in (45 * 2**30 / _CACHE, 45 * 2**30 // _CACHE, (80 * 2**30 - 35e9) // _CACHE, 80 * 2**30 // _CACHE)],
     (80e9 // _CACHE + 35e9 // _CACHE, "Take the weights off, do not add them: 45 GB are left."),
     (35e9 // _CACHE, "You gave the caches the place of the weights: 80 GB less 35 GB are left."),
     (45e9 // (2 * _CACHE), "You took 4 bytes a number, or keys and values twice."),
@@ -419,23 +424,25 @@ _SCORES = 12 * 96 * 12288 * 2048 / (6 * 175e9)  # of GPT-3: attention over all e
 
 _NOT = "That is an MFU, with the scores once or not at all. How often were they added for 21.3 %?"
 _OVER = "By which share is 21.3 % more than the 19.7 % without scores? Divide that by what the scores add once."
-_DIGITS = "Is that from 19.7 and 20.2, which are rounded? Keep more digits."
+_DIGITS = "Keep more digits than 19.7 and 20.2 have: k is close to a whole number."
 value("gpt3_scores", (0.213 * 125 / 24.6 - 1) / _SCORES, [
     (1, "Added once, they give 20.2 %, and 21.3 % is printed."),
     (0, "Without the scores it is 19.7 %: not what is printed."),
     *[(mfu, _NOT) for mfu in (19.7, 20.2, 24.6 / 125 * (1 + _SCORES))],
     *[(twice, "20.2 % has the scores once already: start from the 19.7 % without, and divide by what they add once.")
       for twice in (2, 0.054, (21.3 / 20.2 - 1) / _SCORES)],
-    *[(count, _DIGITS) for count in (2.7, 2.85, 3.1, 3.2)],
+    *[(count, _DIGITS) for count in (2.5, 2.7, 2.85, 2.9, 3.1, 3.2)],
     (2.2, "Start from the 19.7 % without scores, and keep more digits."),
     (3 * (0.213 * 125 / 24.6 - 1) / _SCORES, "4 · L · D · T is the forward pass alone: take 12 · L · D · T."),
+    ((0.213 * 125 / 24.6 - 1 / 3) / _SCORES, "Take 6N, not 2N: the 24.6 TFLOP/s include the backward pass."),
+    (2048 * (0.213 * 125 / 24.6 - 1) / _SCORES, "You left out the T of 12 · L · D · T."),
     (96 * (0.213 * 125 / 24.6 - 1) / _SCORES, "You left out the L of 12 · L · D · T, or counted layers."),
     (2 * (0.213 * 125 / 24.6 - 1) / _SCORES, "You took half the scores: 12 · L · D · T counts them in full."),
     ((0.213 * 125 / 24.6 - 1) / _SCORES / 6, "You compared 12 · L · D · T with N: compare it with 6N."),
     ((0.213 * 125 / 24.6 - 1) / _SCORES / 2, "12 · L · D · T counts forward and backward already: do not double it."),
     (4, "Once too often: did you count the 6N as one, too?"),
     (12, "The question is how often all of 12 · L · D · T was added."),
-    (1 / _SCORES, "So often do the scores fit into 6N: by which share is 21.3 % more than the 19.7 % without scores?"),
+    (1 / _SCORES, "6N is that many times the scores: by which share is 21.3 % more than the 19.7 % without scores?"),
     ((0.213 - 24.6 / 125) / _SCORES, "You divided a difference of MFUs: divide it by the 19.7 % first."),
     ((0.213 * 125e12 - 24.6e12) / (_SCORES * 6 * 175e9), "Those are tokens per second: divide by 24.6e12 / 6N."),
     (_SCORES * 6 * 175e9, "Those are FLOP per token: how often were they added?"),
