@@ -20,7 +20,7 @@ from helpers.exercises import EXERCISES, GUESSES, Exercise, Failed, Guess
 
 SECONDS = 10  # what a check may take
 _MARKS = {"correct": ("✓", "#009E73"), "not attempted": ("○", "#767676"), "not yet": ("✗", "#D55E00")}
-_NOTHING = "the function returns None. Does it end in a return, and not of what append() or reverse() gives?"
+_NOTHING = "the function returns None, as append() and reverse() do. Does it end in a return?"
 _TODO = "not attempted yet. Replace the ... above and run the cell again."
 
 
