@@ -57,7 +57,7 @@ def roofline(
     differ by their dashes, and those named in `datasheet` are thin and black. Above all roofs it is grey. The regions
     have names where the roofs share one peak: memory-bound, compute-bound, and in between what depends on the
     bandwidth; a point that is named like a roof belongs to that one. A point is open where predicted, filled where
-    measured; with `half`, which draws a dotted line at half of a single roof, those above this line are small and grey.
+    measured; with `half`, which draws a dashed line at half of a single roof, those above this line are small and grey.
     `moves` names pairs of points: an arrow leads from first to second, with the gain. `intensities`: ends of the axis.
 
     Raises ValueError where there is no roof to draw, and for a move between points that are not there.
@@ -70,8 +70,7 @@ def roofline(
     ridges = sorted({roof.ridge for roof in roofs.values()})
     title = title or f"{', '.join(roofs)}: ridge at {', '.join(map(number, ridges))} FLOP/byte"
     fig, ax = canvas(height, title, "arithmetic intensity (FLOP/byte)", "FLOP/s")
-    spots = [point.intensity for point in points] + ridges
-    low, high = intensities or (min(spots) / 8, max(spots) * 8)
+    low, high = intensities or (min(spots := [p.intensity for p in points] + ridges) / 8, max(spots) * 8)
     heights = [p.place[1] for p in points] + [y for r in roofs.values() for y in (r.attainable(low), r.peak)]
     span = max(heights) / min(heights)
     floor, ceiling = min(heights) / (2.5 if span > 3 else 1.2), max(heights) * max(span**0.16, 1.25)
@@ -87,7 +86,7 @@ def roofline(
     _name_roofs(ax, roofs, half)
     _mark_ridges(ax, ridges, roofs)
     for roof in [*roofs.values()] * half:
-        _roof(ax, "half", Roofline(roof.peak / 2, roof.bandwidth / 2), ":", True)
+        _roof(ax, "half", Roofline(roof.peak / 2, roof.bandwidth / 2), DASHES, True)
         left = low * (roof.ridge / low) ** 0.64
         note(ax, "half the roof", (left, roof.attainable(left) / 2), (6, -6), fontsize=8.5)
     loud = [point for point in points if not half or 2 * point.place[1] < roof.attainable(point.intensity)]
@@ -98,7 +97,8 @@ def roofline(
         middle = math.sqrt(x * right), math.sqrt(rate * better)
         ax.plot([x, right], [rate, better], linewidth=0, marker="", label="_move")  # labels keep off
         note(ax, f"× {number(better / rate)}", middle, fontsize=8.5, weight="bold", **look)
-    labels = label_points(ax, places, fontsize=8.5, zorder=7)
+    limits = [lambda x, part=part: roof.attainable(x) / part for part in (1, 1, 2) if half]
+    labels = label_points(ax, places, limits, fontsize=8.5, zorder=7)
     for label, point in zip(labels * half, [*points] * half, strict=True):
         if point in loud:
             label.set(color=INKS[_REGIONS[_region(point, roofs)][1]], weight="bold")
@@ -127,8 +127,7 @@ def _shade(ax: Axes, roofs: Mapping[str, Roofline], ridges: Sequence[float], gai
     """Tint the regions and name them along the foot, with what they gain; grey above the highest roof."""
     (low, high), (floor, ceiling) = ax.get_xlim(), ax.get_ylim()
     ends = [low, *(min(max(ridge, low), high) for ridge in (ridges[0], ridges[-1])), high]
-    if len({roof.peak for roof in roofs.values()}) > 1:  # which of several peaks counts, no intensity says
-        ends = []
+    ends *= len({roof.peak for roof in roofs.values()}) == 1  # which of several peaks counts, no intensity says
     slopes = [roof.bandwidth for roof in roofs.values()]
     gain = {"memory-bound": max(slopes) / min(slopes), "compute-bound": 1} if gains and len(roofs) > 1 else {}
     for (name, (tint, ink, _)), (left, right) in zip(_REGIONS.items(), itertools.pairwise(ends), strict=False):
@@ -172,7 +171,7 @@ def _name_roofs(ax: Axes, roofs: Mapping[str, Roofline], full: bool) -> None:
             look = {"ha": "center", "va": "bottom" if above else "top", "rotation_mode": "anchor", "zorder": 8}
             look |= {"rotation": math.degrees(math.atan2(*(end - start)[::-1]))}
             shift = (-3, 4) if above else (3, -4)
-            note(ax, slant + units.si(roof.bandwidth, "B/s"), (x, roof.attainable(x)), shift, **look)
+            note(ax, slant + units.si(roof.bandwidth * (1 + 1e-9), "B/s"), (x, roof.attainable(x)), shift, **look)
 
 
 def _mark_ridges(ax: Axes, ridges: Sequence[float], roofs: Mapping[str, Roofline]) -> None:
@@ -211,8 +210,9 @@ def bandwidth_sweep(
     quiet = [size for size in sizes if size not in disturbed]
     if not quiet or not set(disturbed) <= set(sizes):
         raise ValueError(f"disturbed are some of the {len(sizes)} working sets, got {sorted(disturbed)}")
-    ends = {size: f"{units.si(bandwidths[size], 'B/s')} with {units.iec(size)}" for size in (quiet[0], quiet[-1])}
-    fig, ax = canvas(3.2, f"Bandwidth: {', '.join(ends.values())}", "working set", "byte/s")
+    gain = number(bandwidths[quiet[0]] / bandwidths[quiet[-1]])
+    title = f"A working set of {units.iec(quiet[0])} is {gain} times as fast as one of {units.iec(quiet[-1])}"
+    fig, ax = canvas(3.2, title, "working set", "byte/s")
     ax.plot(quiet, [bandwidths[size] for size in quiet], color=BLUE, marker="o", label="measured")
     if disturbed:
         look = {"color": GREY, "markeredgewidth": 1.8, "label": "disturbed"}
@@ -220,8 +220,7 @@ def bandwidth_sweep(
         legend(ax)
     low, high, small = min(bandwidths.values()), max(bandwidths.values()), {"fontsize": 8.5, "bbox": PLATE}
     ax.set_xscale("log", base=2)
-    ax.set(yscale="log", ylim=(low / 1.6, high * 2.4))
-    ax.margins(x=0.07)
+    ax.set(yscale="log", ylim=(low / 1.6, high * 2.4), xmargin=0.07)
     for name, size in caches.items():
         ax.axvline(size, color=BLACK, linewidth=1, linestyle=DASHES, marker="", label=f"_{name}")
         note(ax, f"{name} {units.iec(size)}", (size, 2.2 * high), (-3, 0), **small, ha="right", va="top")
@@ -229,9 +228,9 @@ def bandwidth_sweep(
         note(ax, "main\nmemory", (max(caches.values()), 2.2 * high), (3, 0), **small, va="top")
     levels = [[size for size in quiet if low_ < size < high_] for low_, high_ in itertools.pairwise(caches.values())]
     middles = [level[len(level) // 2] for level in levels if level]  # a rate for each step, far from its edges
-    for size in {*ends, *middles}:
-        shift = 0, -11 if size == quiet[-1] else 11
-        note(ax, units.si(bandwidths[size], "B/s"), (size, bandwidths[size]), shift, **small, ha="center")
+    for size in {quiet[0], quiet[-1], *middles}:
+        shift, rate = (0, 11 if size < quiet[-1] else -11), bandwidths[size]
+        note(ax, units.si(rate, "B/s"), (size, rate), shift, **small, ha="center")
     ticks = sizes[:: max(1, len(sizes) // 6)]
     ax.set_xticks(ticks, map(units.iec, ticks))
     log_ticks(ax.yaxis, EngFormatter(sep=" "))
