@@ -195,10 +195,7 @@ def past_ends(ax: Axes, gap: float = 11) -> None:
 
 
 def label_points(ax: Axes, points: Mapping[str, Place], limits: Sequence[Any] = (), **style: Any) -> list[Annotation]:
-    """Name points of a finished plot where nothing else stands: beside them, or further off with a thin line.
-
-    A name stays on its point's side of each limit, a height by x. Gives the names as drawn, in the points' order.
-    """
+    """Name points where nothing else stands, on their own side of each limit, a height by x; the names, in order."""
     ax.figure.draw_without_rendering()  # settles where the axes lie
     pixels = ax.transData.transform
     boxes = [text.get_window_extent().padded(3) for text in ax.texts]
@@ -223,7 +220,7 @@ def label_points(ax: Axes, points: Mapping[str, Place], limits: Sequence[Any] = 
             outside = sum(not ax.bbox.contains(*corner) for corner in box.get_points())
             hidden = 60 * box.count_overlaps(others) + 4 * box.count_contains(path)
             for limit, (x, y) in itertools.product(limits, ax.transData.inverted().transform(box.corners())):
-                hidden += 18 * ((y > limit(x)) != (points[text][1] > limit(points[text][0])))
+                hidden += 12 * ((y > limit(x)) != (points[text][1] > limit(points[text][0])))
             crossed = sum(other.count_contains(line.vertices) > 0 for other in others)
             crossed += sum(line.intersects_path(lead) or lead.intersects_bbox(box, filled=False) for lead in leads)
             if (cost := 900 * outside + hidden + 30 * crossed) < least:  # of the best the nearest

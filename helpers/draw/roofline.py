@@ -98,7 +98,7 @@ def roofline(
         ax.plot([x, right], [rate, better], linewidth=0, marker="", label="_move")  # labels keep off
         note(ax, f"× {number(better / rate)}", middle, fontsize=8.5, weight="bold", **look)
     limits = [lambda x, part=part: roof.attainable(x) / part for part in (1, 1, 2) if half]
-    labels = label_points(ax, places, limits, fontsize=8.5, zorder=7)
+    labels = label_points(ax, places, limits, fontsize=8.5 - half / 2, zorder=7)
     for label, point in zip(labels * half, [*points] * half, strict=True):
         if point in loud:
             label.set(color=INKS[_REGIONS[_region(point, roofs)][1]], weight="bold")
