@@ -223,7 +223,7 @@ def label_points(ax: Axes, points: Mapping[str, Place], limits: Sequence[Any] = 
                 hidden += 12 * ((y > limit(x)) != (points[text][1] > limit(points[text][0])))
             crossed = sum(other.count_contains(line.vertices) > 0 for other in others)
             crossed += sum(line.intersects_path(lead) or lead.intersects_bbox(box, filled=False) for lead in leads)
-            if (cost := 900 * outside + hidden + 30 * crossed) < least:  # of the best the nearest
+            if (cost := 900 * outside + hidden + 30 * crossed + far / 5) < least:  # of the best the nearest
                 least, names[text] = cost, (box, line if far > 6 else Line([start]))
                 place = {"ha": ("center", "left", "right")[right], "va": ("center", "bottom", "top")[up]}
                 label.set(position=(far * right, far * up), **place)
