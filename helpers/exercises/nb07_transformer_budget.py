@@ -93,7 +93,8 @@ function("gated_mlp_kept",
       for times in (16, 20)],
     (lambda d, f, b, t, i: b * t * 6 * d * f, "Those are FLOPs of the products: count what is kept, in bytes."),
     *[(_gated(tensors, inputs), "Gate and up share one input of the width; down's is the product, of the hidden width, "
-       "one of four such tensors.") for tensors in (1, 2, 3, 4, 6) for inputs in (3,)],
+       "one of four such tensors.") for tensors in (1, 2, 3, 6) for inputs in (3,)],
+    (_gated(4, 3), "One input of the width is enough: gate and up share it, and nothing here keeps the output."),
     *[(_gated(more, inputs), "More than four hidden tensors: list five operations, and count each tensor once.")
       for more in (6, 7, 8) for inputs in (0, 1, 2, 9) if (more, inputs) != (8, 2)],
     (lambda d, f, b, t, i: b * t * t * (d + 4 * f) * i, "Nothing here grows with tokens²."),
@@ -217,7 +218,7 @@ def _draw_run(r: random.Random) -> tuple[_Offers, float, float, float, int]:
     return offers, work, days, mfu, most
 
 
-_SLOW = ("You take the first that meets the deadline, or the slowest, or the example's prices: compare the costs of "
+_SLOW = ("You take the first that meets the deadline, or the best by another measure: compare the costs of "
          "all that do, at the prices in `offers`.")
 _EXACTLY = "Exactly as many devices as there are is allowed."
 _NONE = 'Where no offer meets the deadline, return the text "none".'
@@ -251,7 +252,8 @@ function("cheapest_machine",
     (lambda *a: _cheapest(*a, by=lambda hours, price, peak, need, days: need * days * price),
      "That pays all devices equally long, until the deadline perhaps: pay for the hours that they work."),
     (lambda *a: _cheapest(*a, by=lambda hours, price, *_: -hours * price), "That is the most expensive one."),
-    (lambda o, *a: max(o, key=lambda name: o[name][1]), "You took the hour of the highest price: compare the costs."),
+    (lambda o, *a: max(o, key=lambda name: o[name][1]),
+     "You took the highest price of an hour, or one fixed name: compare costs."),
     (lambda *a: _cheapest(*a, by=lambda hours, *_: -hours), _SLOW),
     (lambda *a: _cheapest(*a, need=floor), "You rounded the devices down: then the run misses the deadline."),
     (lambda *a: _cheapest(*a, need=round), "Rounded to the nearest, the devices may be too few: round up."),
