@@ -303,6 +303,7 @@ function("fewest_dimensions",
     (lambda n, s: 1 if list(s) == _dense(n) else 2, "There is more than contiguous or not: look at each pair."),
     (_merging(lambda n, n1, s, s1: s == n * s1), "A step must jump over the whole next dimension: which size is that?"),
     (_merging(lambda n, n1, s, s1: s == n1), "You compared with the next size alone: the next stride counts, too."),
+    (_merging(lambda n, n1, s, s1: s == n1 + s1), "Multiply the size by the stride, do not add them."),
     (_merging(lambda n, n1, s, s1: s > s1), "Falling strides are not enough: a step has to fit the row exactly."),
     (_merging(lambda n, n1, s, s1: s >= s1), "Falling strides are not enough: a step has to fit the row exactly."),
     (_merging(lambda n, n1, s, s1: s >= n1 * s1), "A longer step leaves gaps: it has to fit exactly."),
@@ -369,7 +370,7 @@ def _swap(lines: str) -> Callable[[torch.Tensor, int, int], torch.Tensor]:
     return swap
 
 
-_LOST = "Row {} is lost: kept as a view (detach() and contiguous() copy nothing here), kept too late, or not put back."
+_LOST = "Row {} is lost: overwritten before it was copied (detach() and contiguous() copy nothing), or not put back."
 function("swap_rows",
     _swapped, [
     (_swap("x[i] = x[j]"), _LOST.format("i")), (_swap("x[j] = x[i]"), _LOST.format("j")),
@@ -386,7 +387,6 @@ function("swap_rows",
     (_swap("if i != j: x[i] += x[j]; x[j] = x[i] - x[j]; x[i] -= x[j]"),
      "Sums and differences round, and lose a number beside a much larger one: keep a row instead."),
     (_swap("x[[i, j]] = x[[j, i]]"), "A list as index copies both rows, and needs an index tensor on each side."),
-    (lambda x, i, j: _swapped(x, i, j).clone(), "The swap is right; return x itself, not a copy of it."),
     (lambda x, i, j: (x[i].clone(), _swapped(x, i, j))[0],
      "Return x itself, with its rows exchanged, not another tensor."),
     (lambda x, i, j: _swapped(x.clone(), i, j), "You swapped the rows of a copy: change x itself."),
@@ -402,8 +402,7 @@ function("swap_rows",
            (torch.arange(9.0).view(3, 3), 1, 1), (torch.tensor([[1e300, 1], [2, 3]], dtype=torch.float64), 0, 1),
            (torch.tensor([[1e9, 1.0], [1.0, 1e9], [2.0, 3.0]]), 0, 1)],  # sums and differences of rows would round
     draw=lambda r: (whole(r, 5, 5, most=99), r.randint(0, 4), r.randint(0, 4)),
-    in_place=True, tolerance=0, cost=allocated_bytes, room=1.05,
-    at=[(torch.arange(40_000.0).view(400, 100), 3, j) for j in (3, 5)])
+    in_place=True, tolerance=0, cost=allocated_bytes, at=[(torch.arange(40_000.0).view(400, 100), 3, 5)], room=1.05)
 
 
 def _grouped(q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:

@@ -81,8 +81,11 @@ def call(exercise: Exercise, function: Callable[..., Any], arguments: tuple[Any,
         result = tuple(result) if isinstance(result, Iterator) else result
     except (Exception, SystemExit) as error:
         return Failed(type(error).__name__, f"it raised {described(error)}{_line(error, function)}")
-    if exercise.in_place and isinstance(result, torch.Tensor) and difference(arguments[0], result, exercise):
-        return Failed("not in place", "what you return is not the tensor that you were given: change it in place")
+    if exercise.in_place and isinstance(result, torch.Tensor):
+        if difference(arguments[0], result, exercise):
+            return Failed("not in place", "what you return is not the tensor that you were given: change it in place")
+        if result.data_ptr() != arguments[0].data_ptr():
+            return Failed("a copy", "what you return is a copy of the tensor that you were given: return that one")
     if not exercise.in_place and any(map(_changed, given, arguments)):
         return Failed("changed", "it changed what it was given: leave the inputs as they are")
     return result
