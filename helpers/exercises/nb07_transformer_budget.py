@@ -27,12 +27,13 @@ guess("peak_of_step", "At the loss three tables as large as the logits are alive
       (21.5, "Weights, moments and activations: add the tables that are alive at the loss."),
       (25.7, "If that is the sum without the logits: they are where the peak is."),
       (31.7, "Did you count one table of that size?"),
-      (46.2, "That is the sum and one table more: at the loss there are no gradients of the weights yet."),
+      (46.2, "That is about the sum and one table more: at the loss there are no gradients of the weights yet."),
       (71.8, "That is twice the sum: only the logits have several tables."),
       (56.4, "The gradients of the weights are not there yet at the loss."),
       (lambda right: 1e6 * right, "Is that in bytes? The unit is MB."))
 guess("peak_recomputed", "Weights and moments stay, one block at a time exists in full, and gradients pile up.",
-      *[(less, "Only the activations shrink, and to far less than half.") for less in (33.4 / 16, 33.4 / 2)],
+      (33.4 / 16, "That shrinks weights and moments, too: they stay."),
+      (33.4 / 2, "Only the activations shrink, and to far less than half."),
       (7.3, "Weights and moments alone take 7.3 MB."), (14.1, "Two blocks in full? There is one at a time."),
       (8.1, "Weights and moments take 7.3 MB of that: one block in full and the gradients need more than the rest."),
       *[(more, "Far less of the activations stays: the input of each block, and one block in full.")
@@ -385,8 +386,8 @@ _BOTH = "Keys and values: the cache holds both, in 2 bytes each."
 _CACHE = _PER_TOKEN * 6000  # of a request, 1.97 GB
 value("requests_that_fit", 45e9 // _CACHE, [
     (45e9 / 160e6, "That is the page's own count, for 4096 tokens: check its cache of 160 MB."),
-    *[(count, "You took the page's cache, longer by 6000 / 4096: check its 160 MB for 4096 tokens.")
-      for count in (45e9 / (160e6 * 6000 / 4096), 45e9 // (160e6 * 6000 / 4096), 191)],
+    *[(count, "You took the page's cache, scaled to 6000 tokens: check its 160 MB for 4096.")
+      for count in (45e9 / (160e6 * 6000 / 4096), 45e9 // (160e6 * 6000 / 4096), 191, 188)],
     *[(count, "A factor of 8 is missing in the cache: its heads.")
       for count in (45e9 // (160 * 2**20), 8 * 45e9 // _CACHE, 8 * 45e9 / _CACHE)],
     *[(count, "That is for 4096 tokens: these requests have 6000.") for count in (33, 34, 45e9 / (4096 * _PER_TOKEN))],
