@@ -242,19 +242,17 @@ def walk(views: Views, title: str) -> Made:
 @drawn("Strips of cells")
 def strips(rows_: Mapping[str, Sequence[Any]], title: str, xlabel: str, tint: Callable[[Any], int] | None = None,
            parts: Sequence[str] = ()) -> Made:  # fmt: skip
-    """A strip of cells per row, each with its text. `tint` gives the number of a text's tint; else each has its own.
+    """A strip of cells per row, each with its text; none for an empty text. `tint` gives the number of a text's tint.
 
-    `parts` names equal parts of the strips, with a bracket above each; with them, a shorter strip has wider cells, and
-    the places have no numbers.
+    `parts` names equal parts of the strips, with a bracket above each; with them the places have no numbers.
     """
     length = max(map(len, rows_.values()))
     fig, ax = canvas(0.72 + 0.34 * len(rows_) + 0.3 * bool(parts), title, xlabel)
     tint = tint or list(dict.fromkeys(itertools.chain(*rows_.values()))).index
     for row, strip in enumerate(rows_.values()):
-        wide = length / len(strip) if parts else 1
-        for place, text in enumerate(strip):
-            look = {"fontsize": 10 if length < 24 else 7, "va": "center_baseline", "label": str(text)}
-            cell(ax, place * wide, row - 0.36, str(text), TINTS[tint(text) % len(TINTS)], 0.72, wide, **look)
+        look = {"fontsize": 10 if length < 24 else 7, "va": "center_baseline"}
+        for place, text in ((place, text) for place, text in enumerate(strip) if text != ""):
+            cell(ax, place, row - 0.36, str(text), TINTS[tint(text) % len(TINTS)], 0.72, label=str(text), **look)
     for k, name in enumerate(parts):
         left, right = k * length / len(parts) + 0.03, (k + 1) * length / len(parts) - 0.03
         ax.plot([left, left, right, right], [-0.5, -0.6, -0.6, -0.5], color=GREY, linewidth=1, marker="", label="_part")
