@@ -27,9 +27,9 @@ guess("bfloat16_here", "", (2, "Half the bits are half the bytes. For the FLOPs 
     (1, "The bits alone do not tell: the chip's units decide."),
     (0.5, "Half as fast is a chip without instructions for bfloat16."),
     *((times, "Only matrix units give such a factor: how large it is depends on the chip.") for times in range(3, 101)))
-guess("gelu_in_a_cache", "No byte came from main memory here. What is left is work: FLOPs are not instructions.",
-    (9, "The FLOPs say 9, but a tanh counts as one of them."),
-    (lambda right: 1 if right > 1.5 else math.nan, "That would be so if both waited for their bytes."))
+guess("gelu_in_a_cache", "No byte came from main memory here.",
+    *((1.1**-k, "So it would be if it had waited for its bytes.") for k in range(1, 40)),
+    (1, "Exactly as long as its bytes from main memory would take: that would be chance."))
 guess("launch_of_neg", "Almost all of it is Python, PyTorch and the start of a kernel.",
     *((1.1**-k, "The work alone is that quick: starting it takes far longer.") for k in range(194, 320)),
     (1e-3, "Time for hundreds of launches or more."),
@@ -239,6 +239,9 @@ function("bottleneck",
      "Compare the intensity with the machine's ridge, not with 1."),
     (lambda f, b, s, p, w: _named(f, b, s, p, w, lambda *_: "memory" if f / b < w / p else "compute"),
      "The ridge is peak over bandwidth: yours is upside down."),
+    *((lambda f, b, s, p, w, first=first: _named(f, b, s, p, w, lambda c, m: first(s, c, m)),
+       "Both times may be within a factor of two: the larger one counts, not the first that fits.") for first in (
+        lambda s, c, m: "compute" if s <= 2 * c else "memory", lambda s, c, m: "memory" if s <= 2 * m else "compute")),
     (lambda *a: _named(*a, lambda *_: "memory"), "You never say compute: which of the two times is longer?"),
     (lambda *a: _named(*a, lambda *_: "compute"), "You never say memory: which of the two times is longer?"),
     (lambda *a: _named(*a, lambda c, m: "memory" if m >= c else "compute"),
@@ -268,6 +271,7 @@ function("bottleneck",
            (2 * 4096**3, 6 * 4096**2, 1e-4, 989e12, 3.35e12), (2 * 4096**3, 6 * 4096**2, 1e-3, 989e12, 3.35e12),
            (2e9, 2e8, 1.9e-2, 150e9, 30e9), (3e9, 2e8, 1.95e-2, 150e9, 30e9),
            (1e9, 8e8, 2.9e-2, 150e9, 30e9), (1000, 8000, 2e-6, 150e9, 30e9),
+           (3, 4, 1.1, 4, 4), (4, 3, 1.1, 4, 4),
            (2**20, 2**20, 1.5, 2**20, 2**20), (2**20, 2**20, 0.2, 2**20, 2**21),
            (2**20, 2**20, 0.5, 2**20, 2**21), (2**20, 2**20, 1.0, 2**20, 2**21), (2**20, 2**20, 2.0, 2**20, 2**21)],
     draw=_draw_point, words=("impossible", "neither", "memory", "compute"))
