@@ -70,7 +70,7 @@ def roofline(
     ridges = sorted({roof.ridge for roof in roofs.values()})
     title = title or f"{', '.join(roofs)}: ridge at {', '.join(map(number, ridges))} FLOP/byte"
     fig, ax = canvas(height, title, "arithmetic intensity (FLOP/byte)", "FLOP/s")
-    low, high = intensities or (min(spots := [p.intensity for p in points] + ridges) / 8, max(spots) * 8)
+    low, high = intensities or (min(spots := [p.intensity for p in points] + ridges) / 8, max(spots) * 16)
     heights = [p.place[1] for p in points] + [y for r in roofs.values() for y in (r.attainable(low), r.peak)]
     span = max(heights) / min(heights)
     floor, ceiling = min(heights) / (2.5 if span > 3 else 1.2), max(heights) * max(span**0.16, 1.25)
@@ -211,7 +211,7 @@ def bandwidth_sweep(
     if not quiet or not set(disturbed) <= set(sizes):
         raise ValueError(f"disturbed are some of the {len(sizes)} working sets, got {sorted(disturbed)}")
     gain = number(bandwidths[quiet[0]] / bandwidths[quiet[-1]])
-    title = f"A working set of {units.iec(quiet[0])} is {gain} times as fast as one of {units.iec(quiet[-1])}"
+    title = f"A working set of {units.iec(quiet[0])} is read {gain} times as fast as one of {units.iec(quiet[-1])}"
     fig, ax = canvas(3.2, title, "working set", "byte/s")
     ax.plot(quiet, [bandwidths[size] for size in quiet], color=BLUE, marker="o", label="measured")
     if disturbed:
