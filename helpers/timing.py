@@ -107,11 +107,7 @@ def measure(
 
 
 def fastest(rounds: Sequence[Timing]) -> Timing:
-    """The fastest of several rounds, undisturbed if a quiet round came within 10 % of it.
-
-    >>> fastest([Timing(2.0, 1.0, 3.0, 9, disturbed=True), Timing(1.1, 1.05, 1.2, 9)]).disturbed
-    False
-    """
+    """The fastest of several rounds, undisturbed if a quiet round came within 10 % of it."""
     best = min(rounds, key=lambda one: one.low)
     return replace(best, disturbed=all(one.disturbed or one.low > _NEAR * best.low for one in rounds))
 

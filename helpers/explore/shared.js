@@ -171,8 +171,7 @@ const view = (keys, check, draw) => ({
     // reveal.js and others take plain keys; Escape gives them back, and pages of slides are always theirs.
     el.onkeydown = (event) => {
       if (event.key === "Escape") return document.activeElement.blur();
-      if (!/^(Page|Tab|F\d)/.test(event.key) && !event.ctrlKey && !event.metaKey
-        && !event.altKey) event.stopPropagation();
+      if (!/^(Page|Tab|F\d)/.test(event.key) && !event.ctrlKey && !event.metaKey && !event.altKey) event.stopPropagation();
     };
     // JupyterLab listens before the view does, and would take x as "cut this cell"; Ctrl, Alt and Shift stay its own.
     const keep = (event) => el.toggleAttribute("data-lm-suppress-shortcuts",

@@ -6,8 +6,6 @@ import re
 from nbformat import NotebookNode
 from nbformat.v4 import new_output
 
-IMPORTS = re.compile(r"^(import|from) [\w., ]+$", re.MULTILINE)
-
 
 def slide_type(cell: NotebookNode) -> str:
     """The slide type of a cell, or "" where it goes on with the slide above it."""
@@ -28,7 +26,8 @@ def for_slides(notebook: NotebookNode) -> NotebookNode:
     """
     if slide_type(notebook.cells[0]) != "slide":
         raise ValueError("the first cell must have the slide type 'slide'")
-    imports = [cell for cell in notebook.cells if cell.cell_type == "code" and IMPORTS.search(cell.source)]
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    imports = [cell for cell in code if re.search(r"^(import|from) [\w., ]+$", cell.source, re.MULTILINE)]
     shown = (cell for cell in notebook.cells if slide_type(cell) != "skip" and cell not in imports)
     notebook.cells = list(map(_on_paper, shown))
     fragment, end = "", ""  # what would close the fragment and the sections that are open

@@ -108,7 +108,6 @@ def write(kind: str, notebooks: Iterable[Path], out: Path, notes: bool = False) 
         around = {"title": one["title"], "previous": before, "next": after}
         (out / one["file"]).write_text(document(kind, path, names, notes, **around), encoding="utf-8")
     card = draw.block(model.MODELS["Llama 3 8B"], 1, 8192)
-    card = {"png": b64encode(card.png()).decode(), "alt": card.alt}
-    start = Document(names).fill("index.html.j2", kind=kind, lessons=lessons.values(), card=card)
-    (out / "index.html").write_text(start, encoding="utf-8")
+    page = {"card": {"png": b64encode(card.png()).decode(), "alt": card.alt}, "kind": kind, "lessons": lessons.values()}
+    (out / "index.html").write_text(Document(names).fill("index.html.j2", **page), encoding="utf-8")
     return [out / name for name in [*names.values(), "index.html"]]
