@@ -33,6 +33,7 @@ guess("peak_of_step", "At the loss three tables as large as the logits are alive
       (lambda right: 1e6 * right, "Is that in bytes? The unit is MB."))
 guess("peak_recomputed", "Weights and moments stay, one block at a time exists in full, and gradients pile up.",
       (33.4 / 16, "That shrinks weights and moments, too: they stay."),
+      (33.4 / 12, "A twelfth of everything? Weights and moments stay."),
       (33.4 / 2, "Only the activations shrink, and to far less than half."),
       (7.3, "Weights and moments alone take 7.3 MB."), (14.1, "Two blocks, or all terms? Not all are there at once."),
       (8.1, "Weights and moments take 7.3 MB of that: one block in full and the gradients need more than the rest."),
@@ -387,7 +388,7 @@ _CACHE = _PER_TOKEN * 6000  # of a request, 1.97 GB
 value("requests_that_fit", 45e9 // _CACHE, [
     (45e9 / 160e6, "That is the page's own count, for 4096 tokens: check its cache of 160 MB."),
     *[(count, "You took the page's cache, scaled to 6000 tokens: check its 160 MB for 4096.")
-      for count in (45e9 / (160e6 * 6000 / 4096), 45e9 // (160e6 * 6000 / 4096), 191, 188)],
+      for count in (45e9 / (160e6 * 6000 / 4096), 45e9 // (160e6 * 6000 / 4096), 191, 187, 188)],
     *[(count, "A factor of 8 is missing in the cache: its heads.")
       for count in (45e9 // (160 * 2**20), 8 * 45e9 // _CACHE, 8 * 45e9 / _CACHE)],
     *[(count, "That is for 4096 tokens: these requests have 6000.") for count in (33, 34, 45e9 / (4096 * _PER_TOKEN))],
