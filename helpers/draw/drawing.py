@@ -163,12 +163,11 @@ def legend(ax: Axes) -> None:
     ax.figure.legend(loc="outside lower center", ncols=5, fontsize=8.5)
 
 
-def cell(ax: Axes, x: float, y: float, text: str = "", face: str = "white", height: float = 1.0, width: float = 1.0,
-         **look: Any) -> None:  # fmt: skip
-    """A box with a text in it, from its lower left corner."""
-    ax.add_patch(Rectangle((x, y), width, height, facecolor=face, edgecolor=GREY, linewidth=0.6))
+def cell(ax: Axes, x: float, y: float, text: str = "", face: str = "white", height: float = 1.0, **look: Any) -> None:
+    """A box, one wide, with a text in it, from its lower left corner."""
+    ax.add_patch(Rectangle((x, y), 1, height, facecolor=face, edgecolor=GREY, linewidth=0.6))
     look = {"ha": "center", "va": "center", "fontsize": 8, "label": "_cell"} | look
-    ax.text(x + width / 2, y + height / 2 - 0.03, text, **look)
+    ax.text(x + 0.5, y + height / 2 - 0.03, text, **look)
 
 
 def arrow(ax: Axes, start: Place, end: Place, color: str, **style: Any) -> None:

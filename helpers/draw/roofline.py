@@ -70,7 +70,8 @@ def roofline(
     ridges = sorted({roof.ridge for roof in roofs.values()})
     title = title or f"{', '.join(roofs)}: ridge at {', '.join(map(number, ridges))} FLOP/byte"
     fig, ax = canvas(height, title, "arithmetic intensity (FLOP/byte)", "FLOP/s")
-    low, high = intensities or (min(spots := [p.intensity for p in points] + ridges) / 8, max(spots) * 16)
+    spots = [p.intensity for p in points] + ridges
+    low, high = intensities or (min(spots) / 8, max(spots) * 16)
     heights = [p.place[1] for p in points] + [y for r in roofs.values() for y in (r.attainable(low), r.peak)]
     span = max(heights) / min(heights)
     floor, ceiling = min(heights) / (2.5 if span > 3 else 1.2), max(heights) * max(span**0.16, 1.25)
@@ -85,11 +86,12 @@ def roofline(
         _roof(ax, name, roof, dash, name in datasheet)
     _name_roofs(ax, roofs, half)
     _mark_ridges(ax, ridges, roofs)
-    for roof in [*roofs.values()] * half:
+    halved = list(roofs.values()) if half else []
+    for roof in halved:
         _roof(ax, "half", Roofline(roof.peak / 2, roof.bandwidth / 2), DASHES, True)
         left = low * (roof.ridge / low) ** 0.64
         note(ax, "half the roof", (left, roof.attainable(left) / 2), (6, -6), fontsize=8.5)
-    loud = [point for point in points if not half or 2 * point.place[1] < roof.attainable(point.intensity)]
+    loud = [point for point in points if all(2 * point.place[1] < roof.attainable(point.intensity) for roof in halved)]
     for point in points:
         _point(ax, point, _region(point, roofs), point not in loud)
     for (x, rate), (right, better) in ([places[name] for name in pair] for pair in moves):
@@ -97,11 +99,13 @@ def roofline(
         middle = math.sqrt(x * right), math.sqrt(rate * better)
         ax.plot([x, right], [rate, better], linewidth=0, marker="", label="_move")  # labels keep off
         note(ax, f"× {number(better / rate)}", middle, fontsize=8.5, weight="bold", **look)
-    limits = [lambda x, part=part: roof.attainable(x) / part for part in (1, 1, 2) if half]
+    parts = [(roof, part) for roof in halved for part in (1, 1, 2)]  # to cross the roof is twice as bad
+    limits = [lambda x, roof=roof, part=part: roof.attainable(x) / part for roof, part in parts]
     labels = label_points(ax, places, limits, fontsize=8.5 - half / 2, zorder=7)
-    for label, point in zip(labels * half, [*points] * half, strict=True):
-        if point in loud:
-            label.set(color=INKS[_REGIONS[_region(point, roofs)][1]], weight="bold")
+    if half:
+        for label, point in zip(labels, points, strict=True):
+            if point in loud:
+                label.set(color=INKS[_REGIONS[_region(point, roofs)][1]], weight="bold")
     for start, end in moves:
         style = {"arrowstyle": "-|>", "linewidth": 1.6, "shrinkA": 7, "shrinkB": 7, "connectionstyle": "arc3,rad=0.15"}
         arrow(ax, places[start], places[end], BLACK, **style)
