@@ -127,17 +127,19 @@ def activations(config: Config, batch: int, tokens: int, itemsize: int = 2, *, r
 
 @dataclass(frozen=True)
 class Step:
-    """What a step needs on each device: bytes by term and at the peak, FLOPs, and the bytes that must at least move.
+    """What a step needs on each device: bytes by term and by moment, FLOPs, and the bytes that must at least move.
 
-    flops: all that run, with what is recomputed; useful: those of the model, which an MFU counts.
+    moments: those at which the most may be alive. flops: all that run, with what is recomputed; useful: those of the
+    model, which an MFU counts.
     """
 
     memory: Mapping[str, float]
-    peak: float
+    moments: Mapping[str, float]
     flops: float
     useful: float
     bytes: float
 
+    peak = property(lambda self: max(self.moments.values()), doc="The bytes that must fit.")
     total = property(lambda self: sum(self.memory.values()), doc="The bytes of all terms, at the same time or not.")
 
     def times(self, roof: Roofline) -> tuple[float, float]:
@@ -170,9 +172,9 @@ def training(
     memory = {name: size * share for name, size in states.items()} | {"activations": kept, "logits": logits}
     fixed = (recipe.weight + recipe.moments + recipe.master) * share
     block = sum(box.kept for box in block_costs(config, batch, tokens, itemsize=recipe.activation))
-    at_loss = kept - recompute * block
     head = recipe.gradient * config.vocabulary * config.width / devices
-    peak = fixed + max(at_loss + 3 * logits, kept + head, block + memory["gradients"])
+    moments = {"at the loss": fixed + kept - recompute * block + 3 * logits}
+    moments |= {"after the head": fixed + kept + head, "at the end": fixed + block + memory["gradients"]}
     useful = 3 * batch * forward_flops(config, tokens)
     unembedding = 2 * batch * tokens * config.vocabulary * config.width
     flops = useful + (useful // 3 - unembedding if recompute else 0)  # the blocks run forward once more
@@ -180,7 +182,7 @@ def training(
     optimizer = 2 * sum(states.values()) * share
     saved = activations(config, batch, tokens, recipe.activation) + logits
     moved = (4 if recompute else 3) * recipe.weight * config.parameters + optimizer + 2 * saved
-    return Step(memory, peak, flops, useful, moved)
+    return Step(memory, moments, flops, useful, moved)
 
 
 def decoding(config: Config, batch: int, tokens: int, *, devices: int = 1, itemsize: int = 2) -> Step:
@@ -197,4 +199,4 @@ def decoding(config: Config, batch: int, tokens: int, *, devices: int = 1, items
     flops = batch * (2 * config.matrices + 4 * config.layers * config.width * tokens) / devices
     table = 0 if config.tied else config.vocabulary * config.width
     moved = (config.parameters - table) * itemsize / devices + memory["KV cache"]
-    return Step(memory, sum(memory.values()), flops, flops, moved)
+    return Step(memory, {"always": sum(memory.values())}, flops, flops, moved)
