@@ -100,7 +100,8 @@ def bars(sizes: Mapping[str, float | Sizes], title: str, xlabel: str, limit: tup
     for patch in ax.patches:  # after the legend, which copies the first of them
         patch.set_linewidth(0.8 * (patch.get_width() > 0))  # of a part of size 0 an edge would be left
     _rows(ax, sizes, dict([limit] if limit else []))
-    return fig, f"{', '.join(f'{row} {number(total)}' for row, total in totals.items())} ({xlabel.splitlines()[0]})."
+    named = (f"{' '.join(row.split())} {number(total)}" for row, total in totals.items())
+    return fig, f"{', '.join(named)} ({xlabel.splitlines()[0]})."
 
 
 def _levels(ax: Axes, levels: Sizes, end: int, low: float = -math.inf) -> None:

@@ -241,7 +241,7 @@ def _contents(ax: Axes) -> Iterable[str]:
         for name, axis in (("x", ax.xaxis), ("y", ax.yaxis)):
             limits = f"({axis.get_scale()}, {' to '.join(map(number, axis.get_view_interval()))})"
             if isinstance(axis.get_major_formatter(), FuncFormatter):  # named ticks, say one per format
-                limits = ", ".join(label.get_text() for label in axis.get_ticklabels())
+                limits = ", ".join(" ".join(label.get_text().split()) for label in axis.get_ticklabels())
             yield f"{name}: {axis.get_label_text()} {limits}".replace(":  ", ": ")
     for marks in filter(_named, [*ax.lines, *(marks for marks in ax.collections if isinstance(marks, PathCollection))]):
         points = getattr(marks, "get_xydata", marks.get_offsets if marks in ax.collections else None)()
