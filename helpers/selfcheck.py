@@ -273,13 +273,13 @@ def _apart(asked: float, right: float, unit: str) -> str:
     side = "high" if asked > right else "low"
     if not right or not asked or (asked < 0) != (right < 0):
         return f"too {side}"
-    if not unit and _counted(asked, right):
-        return f"{abs(asked - right):.0f} too {side}"
     if unit == "%" and not _good(asked, right):
         return f"{abs(asked - right):.3g} points too {side}"
     factor = max(asked / right, right / asked)
     if factor >= 2:
         return f"too {side} by a factor of {factor:{',.0f' if 1000 <= factor < 1e6 else '.3g'}}"
+    if not unit and _counted(asked, right):
+        return f"{abs(asked - right):.0f} too {side}"
     percent = abs(asked / right - 1) * 100
     return "as good as right" if _good(asked, right) else f"{percent:{'.0f' if percent >= 10 else '.2g'}} % too {side}"
 

@@ -101,7 +101,7 @@ def test_dots_and_none_are_not_attempted():
 
 def test_every_spelling_of_a_right_answer_is_accepted(ask):
     for right, found in [
-        (2, 2.0), (2, np.int64(2)), (2, np.array([2])), (2, torch.tensor(2)), (2, torch.tensor([[2.0]])),
+        (2, 2.0), (2, "2"), (2, np.int64(2)), (2, np.array([2])), (2, torch.tensor(2)), (2, torch.tensor([[2.0]])),
         (2, Fraction(2)), (2, Decimal(2)), (0.5, Fraction(1, 2)), (0.5, np.float32(0.5)),
     (49499450, np.float32(49499450)), (49499450, torch.tensor([49499450.0])), (1.0, 1 + 0.5e-6),
         (True, np.bool_(True)), (True, torch.tensor(True)), (False, np.array(False)),
@@ -350,7 +350,7 @@ def test_what_is_said_of_a_guess_is_kept_outside_the_cell(monkeypatch):
     monkeypatch.setitem(GUESSES, "strides", Guess("", [((4, 1), "Those are the old strides.")]))
     monkeypatch.setitem(GUESSES, "it", Guess("It moves.", wrong))
     for guess, words in [
-        (8, "4 too low. You forgot the write. It moves."), (4, "8 too low. One of three. It moves."),
+        (8, "4 too low. You forgot the write. It moves."), (4, "too low by a factor of 3. One of three. It moves."),
         (12, "exactly right. It moves. So."), (math.nan, "not as predicted. It stays finite. It moves."),
         ("an error", "cannot be read as a number: write one, such as 90."),
         ("Error", "not as predicted. It runs. It moves."),

@@ -92,8 +92,8 @@ def _word(found: Any, words: Any = ()) -> str:
 
 
 def _number_difference(found: Any, right: Real, exercise: Exercise, tell: bool) -> str | None:
-    if isinstance(found, str) and exercise.unit:
-        if "iB" in found and "iB" not in exercise.unit:
+    if isinstance(found, str) and (exercise.unit or not exercise.cases):
+        if exercise.unit and "iB" in found and "iB" not in exercise.unit:
             return f"write it in {exercise.unit}, not as {found!r}"
         scaled = amount(found, exercise.unit)
         found = found if scaled is None else scaled
