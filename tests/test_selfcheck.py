@@ -358,7 +358,7 @@ def test_what_is_said_of_a_guess_is_kept_outside_the_cell(monkeypatch):
         assert repr(compare(guess, 12, about="it", because="So." if guess == 12 else "")).endswith(words)
     assert "Those are the old strides." in repr(compare([4, 1], (1, 4), about="strides"))
     assert all(repr(compare(set_, {1, 4})).endswith("]: as predicted.") for set_ in ([4, 1], {1, 4}, "4, 1"))
-    assert "You forgot" not in repr(compare(9, 12, about="it"))
+    assert "You forgot" not in repr(compare(9, 12, about="it")) + repr(compare(8.3, 8.4, about="it"))
     assert "It moves" not in repr(compare(..., 12, about="it")) + repr(compare("few", 12, about="it"))
     assert repr(compare(3, 12, about="that")) == "There is no guess named 'that'. Is the name misspelt?"
     with pytest.raises(ValueError, match="two guesses named 'it'"):
