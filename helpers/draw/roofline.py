@@ -215,7 +215,7 @@ def bandwidth_sweep(
     if not quiet or not set(disturbed) <= set(sizes):
         raise ValueError(f"disturbed are some of the {len(sizes)} working sets, got {sorted(disturbed)}")
     gain = number(bandwidths[quiet[0]] / bandwidths[quiet[-1]])
-    title = f"A working set of {units.iec(quiet[0])} is read {gain} times as fast as one of {units.iec(quiet[-1])}"
+    title = f"A working set of {units.iec(quiet[0])} is {gain} times as fast as one of {units.iec(quiet[-1])}"
     fig, ax = canvas(3.2, title, "working set", "byte/s")
     ax.plot(quiet, [bandwidths[size] for size in quiet], color=BLUE, marker="o", label="measured")
     if disturbed:

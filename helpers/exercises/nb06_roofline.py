@@ -28,13 +28,11 @@ guess("bfloat16_here", "",
 guess("gelu_in_a_cache", "No byte came from main memory here.",
     (0.5, "So it would be if it had waited for its bytes."),
     (1, "Exactly as long as its bytes from main memory would take: that would be chance."))
-guess("launch_of_neg", "Almost all of it is Python, PyTorch and the start of a kernel.",
-    (1e-9, "The work alone is that quick: starting it takes far longer."),
-    (1e-3, "Time for hundreds of launches or more."))
-guess("attention_of_32_users", "Each user has a KV cache of its own: nothing is shared.",
-    (32, "The users share weights: attention has none."),
-    (30, "That is q k v, whose weights all users share."),
-    (1 / 32, "The FLOPs grow as well as the bytes."))
+guess("launches_of_a_block", "There are ten kernels, and attention is one of them.",
+    (1, "That is a single launch: each kernel has one."),
+    (11.6, "The three boxes of attention are one kernel."),
+    (50, "Those are microseconds: divide by the least time."),
+    (0.1, "It is upside down: the launches take longer."))
 
 _SLOPE = "That is the bandwidth: at 1 FLOP/B this is what is attainable. Here it is more."
 _TERA = "In FLOP/s, please: that is a number of TFLOP/s."
