@@ -35,10 +35,9 @@ guess("one_user", "A token needs all weights (of the input embedding one row alo
     (1000, "Thousands are for many users: here all weights are read for one token."),
     (24680, "That is how fast the arithmetic is."),
     (lambda right: 1e3 / right, "If these are ms for a token: how many tokens make a second?"))
-guess("own_mfu", "Products are nearly all the FLOPs, but other operations take time, too.",
+guess("own_step", "Products are nearly all the FLOPs, but other operations take time, too.",
     (1, "Then only products would take any time."),
-    (40, "An MFU is a share of 1, not per cent."),
-    (50, "An MFU is a share of 1, not per cent."))
+    (0.4, "If that is the MFU: the time is the inverse of it, times its prediction."))
 
 
 def _gated(hidden: float = 4, inputs: float = 1) -> Callable[..., float]:
@@ -53,6 +52,7 @@ function("gated_mlp_kept",
     (_gated(5), "One hidden tensor too many: what two operations need is kept once."),
     (_gated(4, 2), "Gate and up have the same input: it is kept once, and nothing here keeps the output."),
     (_gated(4, 0), "The input of gate and up is kept, too."),
+    (_gated(3, 2), "Gate and up have one input, and four hidden tensors are kept."),
     (lambda d, f, b, t, i: b * t * (d + 4 * f), "Those are numbers: a number has itemsize bytes."),
     (lambda d, f, b, t, i: t * (d + 4 * f) * i, "That is for one text: multiply by the batch."),
     (lambda d, f, b, t, i: b * (d + 4 * f) * i, "That is for one token: multiply by the tokens."),
@@ -136,6 +136,10 @@ function("cheapest_machine",
      'Nothing meets the deadline here: return "none" before you take the least.'),
     (lambda *a: _cheapest(*a, by=lambda hours, price, devices: price),
      "The lowest price of an hour wins here: a slower device needs more hours, so multiply by those it needs."),
+    (lambda o, w, d, m, n: _cheapest(o, w, d, m, n, lambda hours, price, devices: devices * d * price),
+     "You paid for all the days: only the time that the devices work costs."),
+    (lambda o, w, d, m, n: min(o, key=lambda name: o[name][1]),
+     "That is the lowest price of an hour: what do all the hours cost, and does it meet the deadline?"),
     (lambda *a: _cheapest(*a, by=lambda hours, price, devices: hours),
      "You took the fastest, so the fewest devices: the question is which costs least."),
     (lambda *a: _cheapest(*a, by=lambda hours, price, devices: devices * hours * price),
@@ -207,7 +211,7 @@ value("requests_that_fit", 45e9 // _CACHE, [
     (2 * 45e9 // _CACHE, "Keys and values: the cache holds both, in 2 bytes each."),
     (45e9 // (4096 * _PER_TOKEN), "That is for 4096 tokens: these requests have 6000."),
     (80e9 // _CACHE, "The weights take 35 GB of the 80: caches get the rest."),
-    (45 * 2**30 // _CACHE, "A GB is 10⁹ bytes, of the memory, too: 45·10⁹ bytes are left."),
+    (45 * 2**30 // _CACHE, "Take a GB as 10⁹ bytes here: 45·10⁹ bytes are left."),
     (45e9 / _CACHE, "Requests are whole: round down."),
     (23, "Requests are whole: round down."),
 ], tolerance=5e-3)

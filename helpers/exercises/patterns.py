@@ -42,10 +42,13 @@ def _relations(pairs: Sequence[tuple[float, float]], whole: bool) -> Iterator[st
         yield f"It is {number(pairs[0][0])} in every case."
     ratios = [mine / true for mine, true in pairs if true]
     times = round(ratios[0], 6) if _constant(ratios) else 1
-    if times != 1 and ratios[0] and all(not mine for mine, true in pairs if not true):
-        less = f"the right one divided by {number(round(1 / ratios[0], 6))}"
-        words = _TIMES.get(times) or (f"{number(times)} times the right one" if abs(times) >= 1 else less)
-        yield f"In every case it is {words}."
+    if times not in (0, 1) and all(not mine for mine, true in pairs if not true):
+        factor = times if abs(times) >= 1 else round(1 / ratios[0], 6)
+        words = (
+            f"{number(factor)} times the right one" if factor == times else f"the right one divided by {number(factor)}"
+        )
+        if factor == round(factor, 3):  # and not the root of something
+            yield f"In every case it is {_TIMES.get(times, words)}."
     apart = [mine - true for mine, true in pairs]
     if _constant(apart) and apart[0]:
         yield f"In every case it is {number(abs(round(apart[0], 6)))} too {'large' if apart[0] > 0 else 'small'}."
