@@ -109,7 +109,7 @@ def test_python_sees_a_click_and_the_browser_what_python_sets(desk, live):
     expect(shown(view, "formula")).to_have_text("2⁰ × 1.5 = 1.5")
     run_last(desk, "strides.shape = [6, 4]")
     alert = live["strides"].locator(".problem")
-    expect(alert).to_contain_text("The last element would be at offset 33; the storage ends at 23.")
+    expect(alert).to_contain_text("The last element would be in cell 33; the last cell is 23.")
     expect(shown(live["strides"], "order")).to_have_text(" ".join(map(str, range(24))))
     run_last(desk, "strides.stride = [1, 6]")
     expect(alert).to_be_empty()
@@ -235,7 +235,7 @@ def of_strides(view):
     names = [f"i{k}" for k in range(t.dim())]
     law = [str(view.offset), *(f"{name} × {step}" for name, step in zip(names, t.stride(), strict=True))]
     return {
-        "law": f"offset of element ({', '.join(names)}{',' * (len(names) == 1)}) = {' + '.join(law)}",
+        "law": f"cell of element ({', '.join(names)}{',' * (len(names) == 1)}) = {' + '.join(law)}",
         "order": " ".join(map(str, offsets[:24])) + " …" * (len(offsets) > 24),
         "touched": storage.touched_bytes(t), "contiguous": "contiguous" if t.is_contiguous() else "not contiguous",
         "view": f"✗ {call} does not exist" if plan.stride is None else f"✓ {call} exists, with stride {plan.stride}",
@@ -369,7 +369,7 @@ WALKS = {
         (f"{CELL} >> nth=9", "hover", "", {"law": "element (1,) → 4 + 1 × 5 = cell 9"}),
         (f"{CELL} >> nth=10", "hover", "", {"law": "cell 10: no element is here"}),
         ("slider walk", "press", "End", {"law": "element (2,) → 4 + 2 × 5 = cell 14"}),
-        ("textbox offset", "type", "50", {"order": "4 9 14", "alert": "at offset 60; the storage ends at 23."}),
+        ("textbox offset", "type", "50", {"order": "4 9 14", "alert": "in cell 60; the last cell is 23."}),
         ("checkbox predict first", "check", "", {"order": None}),
         ("combobox example", "choose", "its transpose", {"order": None}),
         ("checkbox predict first", "uncheck", "", {"view": "✗ view(24) does not exist"}),

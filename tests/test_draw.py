@@ -178,7 +178,7 @@ def test_layouts_have_a_cell_per_bit_and_strips_per_position():
     (lambda: draw.ranges(mark=1e-7), "1e-7 is subnormal in float16."),
     (lambda: draw.ranges(mark=1e-8), "1e-8 is normal in float64, float32, tfloat32, bfloat16. 1e-8 is lost"),
     (lambda: draw.ranges(mark=1e5), "1e5 is lost in float16"),
-    (lambda: draw.storage(MATRIX, "t", trace=(2, 1)), "Element [2, 1] lies at offset 0 + 2 × 4 + 1 × 1 = 9."),
+    (lambda: draw.storage(MATRIX, "t", trace=(2, 1)), "Element [2, 1] lies in cell 0 + 2 × 4 + 1 × 1 = 9."),
     (lambda: draw.merging({"x": MATRIX}, "t"), "x: merges into (12,), stride 1, 4 = 4 × 1."),
     (lambda: draw.merging({"x": MATRIX.t()}, "t"), "x: does not merge, 1 ≠ 3 × 4."),
     (lambda: draw.walk({"x": ROWS}, "t"), "x: 16 steps touch 1 line, of 64 bytes each."),

@@ -58,7 +58,7 @@ def storage(views: torch.Tensor | Views, title: str, *, trace: Sequence[int] | N
         _step(ax, top, view, k, 0.4 + 0.85 * (len(moving) - level))
     orders = {name or "tensor": [*map(str, offsets(view))] for name, view in views.items()}
     touched = (f"{name} in order: {' '.join(order[:32])}{' …' * (len(order) > 32)}" for name, order in orders.items())
-    fig.set_label(f"Offsets touched: {'; '.join(touched)}")
+    fig.set_label(f"Cells touched: {'; '.join(touched)}")
     law = _trace(ax, top, view, tuple(trace), corner, scale) if trace is not None else ""
     used = max(right + (5 if single else 0), len(cells) + _MARGIN + 0.2)  # a small tensor makes a small picture
     height = 0.4 - bottom * scale
@@ -66,7 +66,7 @@ def storage(views: torch.Tensor | Views, title: str, *, trace: Sequence[int] | N
     fig.set_layout_engine("none")
     ax.set_position((0.01, 0, 0.98, 1 - 0.35 / height))
     ax.set(xlim=(0, (fig.get_figwidth() * 0.98) / scale), ylim=(bottom, 0))
-    return fig, f"Element {list(trace)} lies at offset {law}." if law else ""
+    return fig, f"Element {list(trace)} lies in cell {law}." if law else ""
 
 
 def _cells(views: Views) -> list[Any]:
@@ -90,14 +90,14 @@ def _text(value: Any) -> str:
 
 
 def _law(view: torch.Tensor, index: Sequence[Any]) -> str:
-    """The offset of an element as a sum of steps."""
+    """The cell of an element as a sum of steps."""
     return " + ".join([str(view.storage_offset()), *(f"{i} × {s}" for i, s in zip(index, view.stride(), strict=True))])
 
 
 def _words(name: str, view: torch.Tensor) -> list[str]:
     words = [f"shape {tuple(view.shape)}", f"stride {view.stride()}, offset {view.storage_offset()}"]
     index = "ijk"[: view.dim()]
-    return [name, *words] if name else [*words, f"offset of [{', '.join(index)}] = {_law(view, index)}"]
+    return [name, *words] if name else [*words, f"cell of [{', '.join(index)}] = {_law(view, index)}"]
 
 
 def _width(name: str, view: torch.Tensor, scale: float) -> float:
@@ -132,7 +132,7 @@ def _grid(ax: Axes, name: str, view: torch.Tensor, tint: str, at: Place, scale: 
 def _strip(ax: Axes, top: float, cells: Sequence[Any], views: Views) -> None:
     """The storage as a row of cells with their offsets, and a lane per tensor with the position of each element."""
     lanes = {name or "element": 2.18 + 0.85 * i for i, name in enumerate(views)}
-    for name, below in {"storage": 0.5, "offset": 1.33, **lanes}.items():
+    for name, below in {"storage": 0.5, "cell": 1.33, **lanes}.items():
         ax.text(_MARGIN - 0.15, top - below, name, ha="right", va="center", fontsize=8, label="_name")
     for offset, value in enumerate(cells):
         cell(ax, _MARGIN + offset, top - 1, _text(value))

@@ -93,8 +93,9 @@ class _NewMemory(TorchDispatchMode):
     def __init__(self, known: Any) -> None:
         super().__init__()
         self._seen: list[torch.UntypedStorage] = []  # kept alive, so that no address is used twice
+        self.nbytes = self.foreign = 0  # foreign: made outside PyTorch, say by NumPy
         self.see(known)
-        self.nbytes = 0
+        self.nbytes = self.foreign = 0
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -106,7 +107,10 @@ class _NewMemory(TorchDispatchMode):
                 new, address = tensor.untyped_storage(), tensor.untyped_storage().data_ptr()
                 if not any(0 <= address - old.data_ptr() <= old.nbytes() - new.nbytes() for old in self._seen):
                     self._seen.append(new)
-                    self.nbytes = getattr(self, "nbytes", 0) + new.nbytes()
+                    if new.resizable():
+                        self.nbytes += new.nbytes()
+                    else:
+                        self.foreign += new.nbytes()
 
     def __torch_dispatch__(self, op: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = op(*args, **(kwargs or {}))
@@ -120,7 +124,7 @@ _ASIDE = 50_000  # bytes of Python's own objects that nobody counts
 def allocated_bytes(function: Callable[..., Any], arguments: tuple[Any, ...]) -> int:
     """A cost: the bytes of new memory that the call asks for, temporary tensors included; a view asks for none.
 
-    Arrays and lists outside PyTorch count by their peak, where it is more than 50 kB.
+    Arrays and lists outside PyTorch count by their peak, where it is more than 50 kB, or what of them a tensor uses.
     """
     with _NewMemory(arguments) as memory:
         tracemalloc.start()
@@ -130,4 +134,4 @@ def allocated_bytes(function: Callable[..., Any], arguments: tuple[Any, ...]) ->
         finally:
             tracemalloc.stop()
     memory.see(result)
-    return memory.nbytes + (peak if peak > _ASIDE else 0)
+    return memory.nbytes + max(memory.foreign, peak if peak > _ASIDE else 0)

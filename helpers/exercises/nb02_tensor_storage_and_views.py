@@ -33,7 +33,9 @@ guess("all_windows", "These are the million numbers, each counted once.",
       (1e6, "That counts numbers or windows: a number has 4 bytes."),
       (0, "No byte is new, but the question is how many the windows reach."))
 guess("cache_repeated", "The line writes the whole cache, four times over.",
-      (1.07, "That is the cache itself."), (2.15, "That is for the keys or the values alone."),
+      (1.07, "That is the cache itself."),
+      (3.22, "That is what it writes more than the cache: it writes all four."),
+      (2.15, "That is for the keys or the values alone."),
       (0, "expand is free; the reshape behind it is not."), (0.134, "That is one layer of 32."),
       (8.59, "A bfloat16 has 2 bytes, and only what is written counts."), (4, "That is in GiB: a GB has 10⁹ bytes."))
 
@@ -84,6 +86,8 @@ function("index_at",
      "You divided by the strides but took no remainder: an index stays below its size."),
     (lambda offset, shape: tuple(offset % size for size in shape),
      "You took each remainder of the whole offset: divide by the stride first."),
+    (lambda offset, shape: tuple(offset // math.prod(shape[k:]) % size for k, size in enumerate(shape)),
+     "The stride of a dimension is the product of the sizes behind it, without its own."),
     (lambda offset, shape: _digits(offset, shape, operator.floordiv, operator.mod),
      "Divide by the stride, not by the size."),
     (lambda offset, shape: _digits(offset, shape[::-1], operator.floordiv, operator.mod)[::-1],
@@ -114,8 +118,9 @@ function("windows",
      "You assumed that neighbours are one cell apart; a column or x[::2] has another x.stride(0)."),
     (lambda x, size: _windows(x, size, offset=0),
      "You started at the beginning of the storage: x may be a slice, which starts at x.storage_offset()."),
-    (lambda x, size: _windows(x, size, strides=(size, 1)),
-     "The next window starts one element further, not one window further."),
+    *((lambda x, size, own=own: _windows(x, size, strides=(size * own(x), own(x))),
+       "The next window starts one element further, not one window further.")
+      for own in (lambda x: 1, lambda x: x.stride(0))),
     (lambda x, size: x.unfold(0, size, size),
      "Those windows do not overlap: neighbouring windows start one element apart."),
     (lambda x, size: x.unfold(0, 1, size), "You exchanged two arguments: unfold(dimension, size, step)."),
@@ -126,7 +131,7 @@ function("windows",
     ],
     cases=[(torch.arange(10.0), 3), (torch.arange(10), 10), (torch.arange(20.0)[4:12], 2),
            (torch.arange(24.0)[::2], 4), (torch.arange(12.0).view(3, 4)[:, 1], 2)],
-    draw=_draw_line, cost=allocated_bytes,
+    draw=_draw_line, cost=allocated_bytes, at=[(torch.arange(4000.0)[::2], 1000)], near=1.1,
     same={"step = x.stride(-1)": "x has one dimension"})
 
 
@@ -158,6 +163,7 @@ value("really_touched", 500 * 64 * 4, [
     (999 * 64 * 4, "That is the stretch from the first byte to the last; the rows between are not touched."),
     (0, "A view takes no new memory, but its elements lie in bytes of a: in how many?"),
     (500 * 64, "That counts elements, not bytes."),
+    (10 * 500 * 64, "That counts all elements of b: how many are distinct, and how many bytes has each?"),
     (500 * 64 * 32, "Those are bits: a byte has eight."),
     (500 * 64 * 4 / 1000, "That is in kB: the question asks for bytes."),
 ], unit="B")
@@ -243,7 +249,7 @@ function("swap_rows",
            (torch.arange(9.0).view(3, 3), 1, 1), (torch.tensor([[1e300, 1], [2, 3]], dtype=torch.float64), 0, 1),
            (torch.tensor([[1e9, 1.0], [1.0, 1e9], [2.0, 3.0]]), 0, 1)],  # sums and differences of rows would round
     draw=lambda r: (whole(r, 5, 5, most=99), r.randint(0, 4), r.randint(0, 4)),
-    in_place=True, tolerance=0, cost=allocated_bytes, at=[(torch.arange(40_000.0).view(400, 100), 3, 5)], room=1.05)
+    in_place=True, tolerance=0, cost=allocated_bytes, at=[(torch.arange(400_000.0).view(20, 20_000), 3, 5)], room=1.05)
 
 
 def _rows(q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
@@ -268,9 +274,11 @@ function("grouped_scores",
     (lambda q, k: q @ k.repeat_interleave(q.shape[1] // k.shape[1], 1).mT,
      "The scores are right, but each key head is written out once for every query head that uses it: "
      "by a repetition, or by a matmul that stretches the keys."),
-    (lambda q, k: torch.cat([each @ k[:, i : i + 1].mT for i, each in enumerate(q.chunk(k.shape[1], 1))], 1),
-     "The scores are right, but written twice: first by the product, and then once more to bring them into their "
-     "places, as by stack, cat, clone, reshape or an assignment."),
+    *((way, "The scores are right, but written twice: first by the product, and then once more to bring them into "
+            "their places, as by stack, cat, clone, reshape or an assignment.") for way in (
+        lambda q, k: torch.cat([each @ k[:, i : i + 1].mT for i, each in enumerate(q.chunk(k.shape[1], 1))], 1),
+        lambda q, k: torch.stack([_rows(q, k)[:, i] @ k[:, i].mT for i in range(k.shape[1])], 1)
+                          .view(*q.shape[:3], -1))),
     (lambda q, k: (_rows(q, k) @ k.mT.contiguous()).view(*q.shape[:3], -1),
      "The scores are right, but the keys are copied first: a product takes a transposed view as it is."),
     (lambda q, k: q @ k.repeat(1, q.shape[1] // k.shape[1], 1, 1).mT,

@@ -29,7 +29,7 @@ const checkStrides = ({ shape, stride, offset, wanted, cells, most }) => {
   if (shape.length > 3 || product(shape) > most) 
     return `The picture holds 3 dimensions and ${most} elements; make the shape smaller.`;
   const last = offset + (shape.includes(0) ? 0 : shape.reduce((sum, count, k) => sum + (count - 1) * stride[k], 0));
-  return last < cells ? "" : `The last element would be at offset ${last}; the storage ends at ${cells - 1}.`;
+  return last < cells ? "" : `The last element would be in cell ${last}; the last cell is ${cells - 1}.`;
 };
 
 // The first sizes that multiply to a target; null if there are none.
@@ -151,7 +151,7 @@ export default view(["shape", "stride", "offset", "wanted", "cells", "most"], ch
   const law = (index) => [offset, ...index.map((i, k) => `${i} × ${stride[k]}`)].join(" + ");
   const at = own.element ?? order.get(own.cell)?.[0];
   const said = lit === undefined
-    ? `offset of element ${tuple(shape.map((_, k) => `i${k}`))} = ${law(shape.map((_, k) => `i${k}`))}`
+    ? `cell of element ${tuple(shape.map((_, k) => `i${k}`))} = ${law(shape.map((_, k) => `i${k}`))}`
     : at === undefined ? `cell ${lit}: no element is here`
     : `element ${tuple(indices[at])} → ${law(indices[at])} = cell ${lit}` +
       (order.get(lit).length > 1 ? `, with ${order.get(lit).length - 1} more` : "");
