@@ -1,21 +1,16 @@
-"""Counts against closed forms, hand derivations, FlopCounterMode and XLA; and what a count must leave alone."""
+"""Counts against closed forms, hand derivations and XLA. That a count changes nothing: test_counting_opdb.py."""
 
 import functools
-import gc
 import math
-import weakref
 
 import pytest
 import torch
 import torch.nn.functional as F
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from torch import Tensor, nn
-from torch.utils.flop_counter import FlopCounterMode, register_flop_formula
+from torch.utils.flop_counter import register_flop_formula
 
 from helpers.counting import Cost, OpCost, count
 
-side = st.integers(1, 9)
 ITEM = 4  # bytes of a float32
 
 
@@ -30,38 +25,22 @@ def flops(fn, *args, **kwargs) -> float:
 
 
 def by_op(cost: Cost) -> dict[str, float]:
-    found: dict[str, float] = {}
-    for row in cost.ops:
-        found[row.op] = found.get(row.op, 0) + row.flops
-    return found
+    return {row.op: row.flops for row in cost.ops}
 
 
 # ---- Products
 
 
-@settings(deadline=None)
-@given(side, side, side)
-def test_a_product_costs_2mnk(m: int, k: int, n: int) -> None:
-    a, b = randn(m, k), randn(k, n)
-    assert flops(torch.matmul, a, b) == 2 * m * n * k
-
-
-@settings(deadline=None, max_examples=30)
-@given(side, side, side)
-def test_batches_vectors_and_einsum_follow_the_same_law(b: int, m: int, k: int) -> None:
+def test_a_product_of_m_k_by_k_n_costs_2mnk_however_it_is_spelled() -> None:
+    b, m, k, bias = 3, 4, 5, randn(4)
     assert flops(torch.matmul, randn(b, 1, m, k), randn(3, k, 2)) == 2 * (b * 3) * m * k * 2
     assert flops(torch.mv, randn(m, k), randn(k)) == 2 * m * k
     for dot in (torch.dot, torch.vdot):
         assert flops(dot, randn(k), randn(k)) == 2 * k
     assert flops(torch.einsum, "bmk,bkn->bmn", randn(b, m, k + 1), randn(b, k + 1, 2)) == 2 * b * m * (k + 1) * 2
-
-
-@settings(deadline=None, max_examples=30)
-@given(side, side, side)
-def test_a_linear_layer_is_a_product_and_a_bias_in_either_spelling(b: int, d: int, k: int) -> None:
-    x, w, bias = randn(b, d), randn(k, d), randn(k)
-    assert flops(F.linear, x, w) == 2 * b * d * k
-    assert flops(F.linear, x, w, bias) == flops(lambda: x @ w.T + bias) == 2 * b * d * k + b * k
+    assert flops(F.linear, randn(b, k), randn(m, k)) == 2 * b * m * k
+    linear = flops(F.linear, randn(b, k), randn(m, k), bias)
+    assert linear == flops(lambda: randn(b, k) @ randn(m, k).T + bias) == 2 * b * m * k + b * m
 
 
 def test_adding_to_a_product_costs_one_per_output_and_a_factor_one_more() -> None:
@@ -109,12 +88,12 @@ def test_convolution(groups: int, transposed: bool) -> None:
 
 def test_elementwise() -> None:
     for fn, each in [
-        (torch.exp, 1), (torch.tanh, 1), (torch.sqrt, 1), (torch.erf, 1), (F.relu, 1), (lambda x: x > 0, 1),
+        (torch.exp, 1), (torch.erf, 1), (lambda x: x > 0, 1),
         (torch.special.i0e, 1), (lambda x: torch.logical_and(x, x), 1), (lambda x: x.bool() | True, 1),
         (lambda x: 2 * x + 1, 2), (lambda x: x.add_(1), 1), (lambda x: torch.add(x, x, alpha=2), 2),
-        (lambda x: x.clamp(-1, 1), 2), (lambda x: x.clamp(min=0), 1), (torch.sigmoid, 4), (F.silu, 5),
+        (lambda x: x.clamp(-1, 1), 2), (lambda x: x.clamp(min=0), 1), (F.silu, 5),
         (lambda x: torch.addcmul(x, x, x, value=0.5), 3), (F.leaky_relu, 2), (lambda x: x.equal(x + 0), 2),
-        (F.gelu, 5), (functools.partial(F.gelu, approximate="tanh"), 9), (lambda x: x.to(torch.int32) // 2, 1),
+        (F.gelu, 5), (lambda x: x.to(torch.int32) // 2, 1),
     ]:  # fmt: skip
         x = randn(3, 7)
         assert flops(fn, x) // x.numel() == each
@@ -140,24 +119,10 @@ def test_what_becomes_one_number_costs_one_less() -> None:
     assert flops(F.max_pool2d, image, 2) == flops(F.max_pool2d, image, [2]) == 2 * 3 * 4 * 4 * 3
     assert flops(F.max_pool2d, image, (1, 4)) == 2 * 3 * 8 * 2 * 3
     assert flops(F.max_pool3d, randn(1, 4, 4, 4), 2) == 8 * 7
-    assert flops(F.avg_pool2d, image, 2) == 2 * 3 * 4 * 4 * 4  # 3 additions and a division
     assert flops(F.adaptive_avg_pool2d, image, 1) == 2 * 3 * 64
     image.requires_grad_()
     cost = by_op(count(lambda: F.max_pool2d(image, 2).backward(torch.ones(2, 3, 4, 4))))
     assert cost["max_pool2d_with_indices_backward"] == 2 * 3 * 4 * 4  # each is added where it belongs
-
-
-def test_moving_is_free_and_known_to_be() -> None:
-    for fn in [
-        lambda x: x.clone(), lambda x: x.to(torch.float64), lambda x: x.t().contiguous(), lambda x: torch.cat([x, x]),
-        lambda x: x[x.new_zeros(2, dtype=torch.long)], lambda x: torch.where(x.bool(), x, 0), lambda x: x.tril(),
-        lambda x: x.masked_fill(x.bool(), 0), lambda x: F.pad(x, (1, 1)), torch.rand_like, lambda x: x.normal_(),
-        lambda x: F.embedding(torch.tensor([1, 0]), x), lambda x: x.zero_(), lambda x: x.flip(0),
-        lambda x: torch._foreach_zero_([x]), lambda x: torch.view_as_complex(x.view(4, 2, 2)).clone(),
-    ]:  # fmt: skip
-        cost = count(fn, randn(4, 4))
-        assert (cost.flops, cost.uncounted) == (0, {})
-        assert cost.bytes_eager > 0
 
 
 @pytest.mark.filterwarnings("ignore:index_reduce")
@@ -174,11 +139,12 @@ def test_scatters_add_what_they_bring() -> None:
         assert flops(fn, torch.zeros(4)) == expected
 
 
-def test_arithmetic_with_complex_numbers_is_named() -> None:
+def test_arithmetic_with_complex_numbers_is_named_and_not_counted() -> None:
     for fn in [torch.mul, torch.matmul, lambda a, b: a.sum(), lambda a, b: torch.fft.fft(a), torch.equal]:
         cost = count(fn, torch.ones(4, 4, dtype=torch.complex64), torch.ones(4, 4, dtype=torch.complex64))
         assert cost.flops == 0
         assert sum(cost.uncounted.values()) == 1
+    assert flops(torch.ones(4, dtype=torch.complex64).clone) == 0  # moving is free
 
 
 def test_a_composite_of_which_a_part_has_no_rule_is_named() -> None:
@@ -234,9 +200,7 @@ def test_lists_of_tensors_cost_what_their_tensors_do() -> None:
     assert flops(torch._foreach_add, several, several) == flops(torch._foreach_exp, several) == 23
     assert flops(torch._foreach_add_, several, several, alpha=2) == 2 * 23
     assert flops(torch._foreach_addcmul, several, several, several, 0.5) == 3 * 23
-
-
-# ---- Three independent counts
+    assert flops(torch._foreach_zero_, several) == 0
 
 
 def test_xla_agrees() -> None:
@@ -257,17 +221,6 @@ def test_xla_agrees() -> None:
         (lambda x, v, w: ((x @ v).relu() @ w).sum(), (x, (32, 128), (128, 16)), 795647),
     ]:  # fmt: skip
         assert flops(fn, *(randn(*shape) for shape in shapes)) == theirs
-
-
-def test_flop_counter_mode_agrees_on_the_products() -> None:
-    x = randn(2, 3, 8, 8)
-    layers = nn.Conv2d(3, 6, 3, bias=False), nn.Flatten(), nn.Linear(216, 32, bias=False), nn.Linear(32, 4, bias=False)
-    model = nn.Sequential(*layers)
-    ours = flops(lambda: model(x).backward(torch.ones(2, 4)))
-    model.zero_grad()
-    with FlopCounterMode(display=False) as theirs:
-        model(x).backward(torch.ones(2, 4))
-    assert ours == theirs.get_total_flops()
 
 
 # ---- Bytes
@@ -376,59 +329,7 @@ def test_calls_that_differ_in_an_argument_are_not_taken_for_each_other() -> None
         assert flops(lambda order=order: [call() for call in order]) == sum(flops(call) for call in calls)
 
 
-# ---- What a count must leave alone
-
-
-def network() -> tuple[nn.Module, Tensor]:
-    torch.manual_seed(1)
-    model = nn.Sequential(nn.Linear(6, 8), nn.BatchNorm1d(8), nn.GELU(), nn.Dropout(0.5), nn.Linear(8, 3))
-    return model, torch.randn(5, 6)
-
-
-def test_results_gradients_buffers_and_random_numbers_are_those_of_the_plain_run() -> None:
-    def run(call) -> list[Tensor]:
-        (model, x), results = network(), []
-        call(lambda: results.append(model(x).square().sum()) or results[0].backward())
-        return [*results, *(p.grad for p in model.parameters()), *model.buffers(), torch.get_rng_state()]
-
-    for plain, counted in zip(run(lambda step: step()), run(count), strict=True):
-        assert torch.equal(plain, counted)
-
-
-def test_no_tensor_is_kept_alive_and_none_dies_early() -> None:
-    model, x = network()
-    seen: list[weakref.ref] = []
-    alive: list[int] = []
-
-    def step() -> Tensor:
-        for _ in range(20):
-            y = model(x)
-            seen.append(weakref.ref(y.untyped_storage()))
-            alive.append(sum(ref() is not None for ref in seen))
-        y.sum().backward()
-        return y
-
-    count(step)
-    assert max(alive) <= 2  # as in a plain loop: the one before goes when its name is taken
-    gc.collect()
-    assert [ref for ref in seen if ref() is not None] == []
-
-
-def test_exceptions_come_through_and_leave_no_mode_behind() -> None:
-    with pytest.raises(ZeroDivisionError, match=r"^division by zero$"):
-        count(lambda: (torch.ones(2) + 1) / (1 / 0))
-    assert torch.utils._python_dispatch._len_torch_dispatch_stack() == 0
-
-
-def test_the_result_may_be_anything() -> None:
-    for result in [None, 3, "text", {"a": [torch.ones(2)]}, object(), (torch.ones(1), None)]:
-        assert count(lambda result=result: result) == Cost()
-
-
-def test_meta_allocates_nothing() -> None:
-    huge = torch.empty(1 << 20, 1 << 20, device="meta")  # 4 TiB
-    assert count(torch.matmul, huge, huge).flops == 2 << 60
-    assert count(lambda: (huge.exp() + huge.T).softmax(-1)).bytes_ideal == 2 * 4 << 40
+# ---- Other devices and ops, and printing
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
@@ -451,14 +352,6 @@ def test_control_flow_of_pytorch_runs_and_is_named() -> None:
     torch.testing.assert_close(kept[0], x @ x)
 
 
-def test_sparse_tensors_are_listed_not_counted() -> None:
-    x = torch.eye(4).to_sparse()
-    assert count(lambda: (torch.sparse.mm(x, randn(4, 4)), x.abs(), x.abs())).uncounted == {
-        "_sparse_addmm": 1,
-        "abs": 2,
-    }
-
-
 def test_an_op_of_your_own_is_listed_until_its_formula_is_registered() -> None:
     @torch.library.custom_op("course::triple", mutates_args=())
     def triple(x: Tensor) -> Tensor:
@@ -469,9 +362,6 @@ def test_an_op_of_your_own_is_listed_until_its_formula_is_registered() -> None:
     assert (cost.flops, cost.uncounted, cost.bytes_eager) == (0, {"course.triple": 1}, 40)
     register_flop_formula(torch.ops.course.triple)(lambda shape, out_shape=None: math.prod(shape))
     assert flops(triple, x) == 5
-
-
-# ---- Asking wrongly, and printing
 
 
 def test_what_cannot_be_called_is_refused() -> None:
@@ -488,12 +378,6 @@ def test_rows_keep_op_shapes_and_dtype() -> None:
     )
     assert sum(row.flops for row in cost.ops) == cost.flops
     assert sum(row.bytes for row in cost.ops) == cost.bytes_eager
-
-
-def test_intensity() -> None:
-    cost = count(torch.relu, torch.ones(1000, dtype=torch.bfloat16))
-    assert cost.intensity == cost.intensity_eager == 1 / 4
-    assert math.isnan(Cost().intensity)
 
 
 def test_a_cost_prints_as_a_table_by_op() -> None:
