@@ -1,9 +1,5 @@
 """The block and the GPT of the course against PyTorch's own layers and published counts."""
 
-import ast
-import inspect
-
-import nbformat
 import pytest
 import torch
 from torch import nn
@@ -11,7 +7,6 @@ from torch.nn import functional as F
 
 from helpers import model
 from helpers.model import GPT, MODELS, Block, Config
-from tests.tools.course import NOTEBOOKS
 
 GPT2 = Config("GPT-2 like", layers=2, width=64, heads=4, vocabulary=100, context=32)
 LLAMA = Config("Llama like", 2, 64, 8, 100, 32, hidden=160, key_heads=2, family="Llama", tied=False)
@@ -36,12 +31,6 @@ def test_parameters_are_the_published_ones_and_those_of_the_module(name, paramet
         gpt = GPT(MODELS[name])
     assert sum(p.numel() for p in gpt.parameters()) == MODELS[name].parameters == parameters
     assert MODELS[name].name == name
-
-
-@both
-def test_matrices_are_the_weights_that_a_linear_layer_multiplies_with(config):
-    layers = [module for module in GPT(config).modules() if isinstance(module, nn.Linear)]
-    assert config.matrices == sum(layer.weight.numel() for layer in layers)
 
 
 @pytest.mark.parametrize("fused", [True, False])
@@ -122,15 +111,3 @@ def test_impossible_sizes_are_refused(change):
     sizes = {"layers": 2, "width": 64, "heads": 4, "vocabulary": 100, "context": 32}
     with pytest.raises(ValueError, match="heads divide the width, key heads the heads; got"):
         Config("odd", **sizes | change)
-
-
-def test_the_attention_that_notebook_03_writes_is_this_one():
-    def statements(source: str) -> list[str]:
-        (function,) = ast.parse(source).body
-        return [ast.unparse(line) for line in function.body]
-
-    notebook = nbformat.read(NOTEBOOKS[3], as_version=4)
-    (written,) = (cell.source for cell in notebook.cells if cell.source.startswith("def attention("))
-    _, sizes, fused_in_one_op, *rest = statements(inspect.getsource(model.attention))
-    assert fused_in_one_op.startswith("if fused")
-    assert statements(written) == [sizes, *rest]

@@ -27,11 +27,6 @@ def test_by_hand():
         assert MACHINE.bound(flops, nbytes) == bound
 
 
-def test_attainable_by_hand():
-    for x, y in [(0, 0), (0.25, 2.5), (9, 90), (10, 100), (1000, 100), (math.inf, 100)]:
-        assert MACHINE.attainable(x) == y
-
-
 @given(rates, rates, amounts, amounts)
 def test_laws(peak, bandwidth, flops, nbytes):
     roof = Roofline(peak, bandwidth)
@@ -40,12 +35,6 @@ def test_laws(peak, bandwidth, flops, nbytes):
     assert roof.attainable(roof.ridge) == pytest.approx(peak)
     if abs(flops / nbytes / roof.ridge - 1) > 1e-9:
         assert roof.bound(flops, nbytes) == ("compute" if flops / nbytes > roof.ridge else "memory")
-
-
-@given(rates, rates, st.floats(0, 1e9), st.floats(0, 1e9))
-def test_the_roof_never_falls(peak, bandwidth, a, b):
-    roof = Roofline(peak, bandwidth)
-    assert roof.attainable(min(a, b)) <= roof.attainable(max(a, b)) <= peak
 
 
 def test_a_cost_may_be_an_object():
@@ -57,16 +46,11 @@ def test_a_cost_may_be_an_object():
 def test_what_is_no_machine_and_no_cost():
     for call, error, words in [
         (lambda: Roofline(0, 1), ValueError, r"a peak is a finite number of FLOP/s above 0, got 0"),
-        (lambda: Roofline(1, -3), ValueError, r"the bandwidth is at least 0, got -3"),
         (lambda: Roofline(math.nan, 1), ValueError, r"the peak is at least 0, got nan"),
-        (lambda: Roofline(1, math.inf), ValueError, r"a bandwidth is a finite number of bytes/s above 0"),
         (lambda: Roofline("989 T", 1), TypeError, r"the peak is a number, got '989 T' \(str\)"),
-        (lambda: MACHINE.attainable(-1), ValueError, r"the intensity is at least 0"),
         (lambda: MACHINE.attainable(True), TypeError, r"the intensity is a number, got True"),
         (lambda: MACHINE.seconds(5), TypeError, r"two numbers, FLOPs and bytes, or a counted cost; got only 5 \(int\)"),
-        (lambda: MACHINE.seconds(5, -1), ValueError, r"the number of bytes is at least 0"),
         (lambda: MACHINE.seconds(SimpleNamespace(flops=5)), TypeError, r"got only namespace\(flops=5\)"),
-        (lambda: MACHINE.seconds(SimpleNamespace(bytes=5)), TypeError, r"got only namespace\(bytes=5\)"),
         (lambda: MACHINE.seconds(math.inf, 1), ValueError, "^the FLOPs and bytes of a cost are finite, got inf and 1$"),
         (lambda: MACHINE.bound(0, 0), ValueError, r"bound by nothing: count an op that does something$"),
     ]:  # fmt: skip
