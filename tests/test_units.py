@@ -14,7 +14,8 @@ def test_by_hand():
         (999.9996, "B", "1 kB"), (1536, "B", "1.54 kB"), (-2.5e6, "B", "-2.5 MB"), (0.004, "B", "0.004 bytes"),
         (295.4, "FLOP/B", "295 FLOP/B"), (4e15, "FLOP", "4 PFLOP"), (7e18, "FLOP", "7 EFLOP"),
         (1.5, "s", "1.5 s"), (0.9999999, "s", "1 s"), (2.5e-9, "s", "2.5 ns"), (999.9996e-6, "s", "1 ms"),
-        (3e-12, "s", "3 ps"), (6.3e24, "FLOP", "6.30e+24 FLOP"), (math.inf, "FLOP/B", "inf FLOP/B"), (math.nan, "s", "nan s"),
+        (3e-12, "s", "3 ps"), (6.3e24, "FLOP", "6.30e+24 FLOP"),
+        (math.inf, "FLOP/B", "inf FLOP/B"), (math.nan, "s", "nan s"),
     ]:  # fmt: skip
         assert units.si(value, unit) == text
     for value, text in [
