@@ -183,36 +183,13 @@ def test_a_sweep_is_one_cores_and_keeps_the_best_of_its_rounds(monkeypatch, stop
 SMALL = machine.ops("float64", rows=128)
 
 
-def made(op):
-    torch.manual_seed(0)
-    return [torch.rand(shape, dtype=getattr(torch, op.dtype)) for shape in op.shapes]
-
-
 @pytest.mark.parametrize("op", SMALL, ids=lambda op: op.name)
 def test_formulas_agree_with_the_count(op):
-    cost = counting.count(op.run, *made(op))
+    cost = counting.count(op.run, *(torch.rand(shape, dtype=getattr(torch, op.dtype)) for shape in op.shapes))
     # Of attention the formula has the matmuls alone.
     assert op.flops == pytest.approx(cost.flops, rel=0.08 if op.name == "attention" else 0)
     assert op.bytes == (cost.bytes_eager if "eager" in op.name else cost.bytes_ideal)
     assert not cost.uncounted and op.intensity == op.flops / op.bytes
-
-
-@pytest.mark.parametrize("op", SMALL, ids=lambda op: op.name)
-def test_an_op_computes_what_its_name_says(op):
-    first, *rest = made(op)
-    gelu = torch.nn.functional.gelu(first, approximate="tanh")
-    expected = {
-        "ReLU": lambda: first.clamp(min=0), "GELU, fused": lambda: gelu, "GELU, eager": lambda: gelu,
-        "softmax": lambda: first.exp() / first.exp().sum(1, keepdim=True),
-        "layer norm": lambda: (first - first.mean(1, keepdim=True)) / (first.var(1, False, keepdim=True) + 1e-5).sqrt(),
-        "attention": lambda: (first @ rest[0].mT / 8).softmax(-1) @ rest[1],
-        # The gradients of the sum: what reaches a weight is its input, where the ReLU let it through.
-        "MLP step": lambda: (
-            first.T @ ((first @ rest[0] > 0) * rest[1].sum(1)),
-            (first @ rest[0]).relu().sum(0)[:, None].expand_as(rest[1]),
-        ),
-    }  # fmt: skip
-    torch.testing.assert_close(op.run(first, *rest), expected.get(op.name, lambda: first @ rest[0])())
 
 
 def test_there_are_fourteen_ops_and_half_the_itemsize_halves_their_bytes():
@@ -260,7 +237,6 @@ def system(monkeypatch, tmp_path):
         (tmp_path / path).write_bytes(text if isinstance(text, bytes) else text.encode())
 
     monkeypatch.setattr(machine, "Path", lambda path: tmp_path / path.removeprefix("/"))
-    monkeypatch.setattr(machine.platform, "processor", lambda: "x86")
     monkeypatch.delenv("MEM_LIMIT", raising=False)
     return write
 
