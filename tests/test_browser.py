@@ -51,27 +51,25 @@ def figures(notebook):
     return alts, sum("explore." in cell.source for cell in notebook.cells if cell.cell_type == "code")
 
 
-def alts(desk):
-    """The alt texts of the pictures in outputs."""
-    return desk.page.locator(PICTURES).evaluate_all("pictures => pictures.map((picture) => picture.alt)")
-
-
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_run_all(desk, path):
     notebook = read(path)
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     stored, views = figures(notebook)
     desk.open(path.name)
-    desk.run_all(len(code))
-
     page, errors = desk.page, sum("raises-exception" in tags(cell) for cell in code)
+    expect(page.locator(".jp-OutputArea-output")).to_have_count(sum(len(cell.outputs) for cell in code))
+    alts = "pictures => pictures.map((picture) => picture.alt)"
+    assert page.locator(PICTURES).evaluate_all(alts) == stored  # of a notebook that is not trusted
+
+    desk.run_all(len(code))
     loud = page.locator("[data-mime-type$=stderr], [data-mime-type$=error]").all_text_contents()
     assert len(loud) == errors and all(text.startswith("-----") for text in loud), loud  # tracebacks, and nothing else
     prompts = page.locator(".jp-CodeCell .jp-InputPrompt").all_text_contents()
     assert [prompt.strip() for prompt in prompts] == [f"[{k + 1}]:" for k in range(len(code))]
     expect(page.locator(VIEWS)).to_have_count(views)
     expect(page.locator(PICTURES)).to_have_count(len(stored) - views)
-    assert all(alts(desk))
+    assert all(page.locator(PICTURES).evaluate_all(alts))
     assert page.locator(".jp-Dialog, .Toastify__toast").count() == 0
 
 
@@ -138,14 +136,6 @@ def test_plain_keys_stay_in_the_view(desk, live):
             desk.page.keyboard.press(key)
         expect(place).to_be_focused()
     assert cells.count() == count
-
-
-def test_stored_outputs_have_their_alt_texts(desk):
-    notebook = read(NOTEBOOKS[1])
-    desk.open(NOTEBOOKS[1].name)
-    outputs = sum(len(cell.outputs) for cell in notebook.cells if cell.cell_type == "code")
-    expect(desk.page.locator(".jp-OutputArea-output")).to_have_count(outputs)
-    assert alts(desk) == figures(notebook)[0]  # of a notebook that is not trusted
 
 
 def test_a_check_names_the_mistake_and_hint_and_solution_unfold(desk):
