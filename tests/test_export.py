@@ -12,7 +12,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 
 from helpers.export import cells
 from helpers.export.__main__ import main
-from tests.tools import browser, slides
+from tests.tools import browser
 from tests.tools.course import NOTEBOOKS, ROOT, exercises, read, tags
 
 pytest.importorskip("latex2mathml", reason="the extra 'teach' is not installed")
@@ -36,7 +36,8 @@ def pages(folder):
 @pytest.fixture(scope="module", params=NOTEBOOKS, ids=lambda path: path.stem)
 def both(request, pages):
     """A notebook, its page and its deck."""
-    return read(request.param), pages[request.param.stem], BeautifulSoup(slides.deck(request.param), "html.parser")
+    deck = documents.document("slides", request.param, {}, title=request.param.stem)
+    return read(request.param), pages[request.param.stem], BeautifulSoup(deck, "html.parser")
 
 
 def exported(tmp_path, *given, kind="slides", **options):
@@ -156,9 +157,8 @@ def test_pages_can_be_read_by_everyone_and_on_a_phone(pages, folder):
         assert page.html["lang"] == "en" and page.title.get_text() and len(ids) == len(set(ids)) and "main" in ids
         assert levels[0] == 1 and levels.count(1) == 1 and all(b <= a + 1 for a, b in pairwise(levels))
     browser.skip(browser.lacking())
-    with slides.browser() as context:
-        page = context.new_page()
-        page.set_viewport_size({"width": 390, "height": 844})
+    with browser.chromium() as chromium:
+        page = chromium.new_page(viewport={"width": 390, "height": 844}, offline=True)
         for file in sorted(folder.iterdir()):
             page.goto(file.as_uri())
             assert page.evaluate("document.documentElement.scrollWidth") == 390, file.name

@@ -6,15 +6,30 @@ from itertools import pairwise
 import pytest
 
 from helpers.export.cells import slide_type
-from tests.tools import browser, slides
+from tests.tools import browser
 from tests.tools.course import NOTEBOOKS, read
 
 pytest.importorskip("pyreveal", reason="the extra 'teach' is not installed")
+from helpers.export import documents
+
 NOTES = re.compile(
     r"<details><summary>For the teacher · (\d+) min</summary>\n\n\*\*Ask\.\*\* \S.*?\n\n\*\*Expect\.\*\* \S.*?\n\n"
     r"\*\*Usual wrong answer\.\*\* \S.*?\n\n</details>",
     re.DOTALL,
 )
+SHOW = "slide => { const {h, v} = Reveal.getIndices(slide); Reveal.slide(h, v, 99); return [h + 1, v + 1]; }"
+# How far what a slide holds runs over it, down and to the right; a Range also sees text that runs out of its element.
+OVER = """(slide, open) => {
+  slide.querySelectorAll('details').forEach(details => { if (!details.closest('aside')) details.open = open; });
+  const range = document.createRange();
+  range.selectNodeContents(slide);
+  const seen = [...slide.querySelectorAll('.outputs')].filter(outputs => outputs.getClientRects().length);
+  const low = Math.max(0, ...seen.map(outputs => outputs.getBoundingClientRect().bottom));
+  const held = range.getBoundingClientRect(), box = slide.getBoundingClientRect();
+  const {paddingBottom, paddingRight} = getComputedStyle(slide);
+  const right = held.right - box.right + parseFloat(paddingRight);
+  return [Math.max(held.bottom, low) - box.bottom + parseFloat(paddingBottom), right];
+}"""
 
 
 @pytest.fixture(params=NOTEBOOKS, ids=lambda path: path.stem)
@@ -47,57 +62,61 @@ def test_every_section_has_notes_and_their_minutes_are_those_of_the_lesson(cells
 
 @pytest.fixture(scope="module")
 def context():
-    """A browser, where there is one."""
+    """A browser without a network, where there is one."""
     browser.skip(browser.lacking())
-    with slides.browser() as found:
-        yield found
+    with browser.chromium() as found:
+        yield found.new_context(viewport={"width": 1280, "height": 720}, offline=True)
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_no_slide_is_larger_than_the_screen(path, context, tmp_path):
-    file = tmp_path / f"{path.stem}.html"
-    file.write_text(slides.deck(path), encoding="utf-8")
-    measured = slides.measure(context, file)
-    assert len(measured) > 10
-    too_large = [str(slide) for slide in measured if not slide.fits]
-    assert not too_large, "\n".join(too_large)
+@pytest.fixture
+def opened(context, tmp_path):
+    """A function that opens the deck of a notebook, or one with that body in its place."""
+    page, file = context.new_page(), tmp_path / "deck.html"
 
-
-def deck(tmp_path, body):
-    """A deck with that body in place of a notebook's."""
-    path, text = tmp_path / "deck.html", slides.deck(NOTEBOOKS[0])
-    start, end = text.index("<section>"), text.rindex("</section>") + len("</section>")
-    path.write_text(f"{text[:start]}<section>{body}</section>{text[end:]}", encoding="utf-8")
-    return path
-
-
-def test_what_does_not_fit_goes_on_under_the_same_heading_with_the_same_notes(tmp_path, context):
-    tall = "<p style='height: 400px'>a</p><p style='height: 100px'>b</p><p style='height: 200px'>c</p>"
-    table = "<p style='height: 300px'>a</p>"
-    table += "<div class='outputs'><table><tr><td style='height: 300px'>b</table></div><p>c</p>"
-    page = context.new_page()
-    for body, expected in ((tall, ["h a b", "h c"]), (table, ["h a", "h b c"])):
-        page.goto(deck(tmp_path, f"<section><aside class='notes'>n</aside><h2>h</h2>{body}</section>").as_uri())
-        page.reload()
+    def opened(path, body=""):
+        text = documents.document("slides", path, {}, title=path.stem)
+        if body:
+            start, end = text.index("<section>"), text.rindex("</section>") + len("</section>")
+            text = f"{text[:start]}<section>{body}</section>{text[end:]}"
+        file.write_text(text, encoding="utf-8")
+        page.goto(file.as_uri())
         page.wait_for_function("window.Reveal && Reveal.isReady()")
-        found = page.evaluate("""[...document.querySelectorAll(".slides > section > section")].map(slide =>
-            [...slide.querySelectorAll("h2, p, td")].map(part => part.textContent[0]).join(" "))""")
-        assert (found, page.locator(".slides .notes").count()) == (expected, 2)
+        return page
+
+    yield opened
     page.close()
 
 
-def test_a_deck_opens_without_a_request_and_shows_notes_to_the_speaker(tmp_path, context):
-    path = tmp_path / "deck.html"
-    path.write_text(slides.deck(NOTEBOOKS[0]), encoding="utf-8")
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_no_slide_is_larger_than_the_screen(path, opened):
+    slides, too_large = opened(path).query_selector_all(".slides > section > section"), []
+    assert len(slides) > 10
+    for slide in slides:
+        place = slide.evaluate(SHOW)
+        down, right = map(max, *(slide.evaluate(OVER, unfolded) for unfolded in (False, True)))
+        if down > 1.5 or right > 12.5:  # a space may hang at the end of a line
+            too_large.append(f"slide {place} by {down:.0f} px down, {right:.0f} right: {slide.inner_text()[:50]!r}")
+    assert not too_large, "\n".join(too_large)
+
+
+def test_what_does_not_fit_goes_on_under_the_same_heading_with_the_same_notes(opened):
+    tall = "<p style='height: 400px'>a</p><p style='height: 100px'>b</p><p style='height: 200px'>c</p>"
+    table = "<p style='height: 300px'>a</p>"
+    table += "<div class='outputs'><table><tr><td style='height: 300px'>b</table></div><p>c</p>"
+    for body, expected in ((tall, ["h a b", "h c"]), (table, ["h a", "h b c"])):
+        page = opened(NOTEBOOKS[0], f"<section><aside class='notes'>n</aside><h2>h</h2>{body}</section>")
+        found = page.evaluate("""[...document.querySelectorAll(".slides > section > section")].map(slide =>
+            [...slide.querySelectorAll("h2, p, td")].map(part => part.textContent[0]).join(" "))""")
+        assert (found, page.locator(".slides .notes").count()) == (expected, 2)
+
+
+def test_a_deck_opens_without_a_request_and_shows_notes_to_the_speaker(opened, context):
     asked = []
     context.on("request", lambda request: asked.append(request.url))
-    page = context.new_page()
-    page.goto(path.as_uri())
-    page.wait_for_function("window.Reveal && Reveal.isReady()")
+    page = opened(NOTEBOOKS[0])
     with context.expect_page() as popup:
         page.keyboard.press("s")
     popup.value.locator(".speaker-controls-notes").get_by_text("Usual wrong answer.").wait_for()
     assert not page.get_by_text("Usual wrong answer.").first.is_visible()
-    assert all(url.startswith((path.as_uri(), "data:", "about:", "blob:")) for url in asked), asked
+    assert all(url.startswith((page.url, "data:", "about:", "blob:")) for url in asked), asked
     popup.value.close()
-    page.close()
