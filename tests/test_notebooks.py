@@ -1,6 +1,5 @@
 """What must hold of every notebook besides its outputs, which nbval compares."""
 
-import ast
 import copy
 import re
 from urllib.parse import unquote
@@ -35,11 +34,6 @@ def code_cells(notebook):
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
 
 
-def nodes(cell):
-    """The nodes of the syntax of a code cell; of a markdown cell none."""
-    return ast.walk(ast.parse(cell.source if cell.cell_type == "code" else ""))
-
-
 def texts(cell):
     """What a cell showed, as nbval compares it: the kind of each output and its text."""
     for output in cell.outputs:
@@ -63,9 +57,6 @@ def test_minutes(path, notebook):
 
 def test_words_of_figures(notebook):
     for cell in code_cells(notebook):
-        for node in nodes(cell):
-            if isinstance(node, ast.Call) and ast.unparse(node.func) == "draw.show":
-                assert len(node.args) + len(node.keywords) == 1, f"a figure says itself what it shows:\n{cell.source}"
         for output in cell.outputs:
             for kind in output.get("data", {}):
                 if kind.startswith("image/"):
@@ -96,7 +87,6 @@ def test_outputs(notebook):
         assert not cell.source.rstrip().endswith(";"), f"nbval does not honour a trailing ; in\n{cell.source}"
         for output in cell.outputs:
             assert output.get("name") != "stderr", f"a reader would see a warning: {output.get('text')}"
-            assert output.output_type != "error" or "raises-exception" in tags(cell), cell.source
         drawn = any(kind.startswith("image/") for output in cell.outputs for kind in output.get("data", ()))
         for _, text in texts(cell):
             assert drawn or len(text.encode()) <= 2000, f"too much to read: {text[:200]}"

@@ -14,7 +14,7 @@ from PIL import Image
 
 from tests.test_notebooks import KNOWN_TAGS
 from tests.tools import cover
-from tests.tools.course import NOTEBOOKS, ROOT, read
+from tests.tools.course import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 GUIDE = (ROOT / ".github" / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -37,21 +37,6 @@ def test_the_commands_of_the_readme_are_shell_and_name_what_exists():
             assert extra in PROJECT["optional-dependencies"]
         for pin in re.findall(r"torch==\S+", command):
             assert pin in PINS
-
-
-def test_ci_cuts_the_test_command_out_of_the_readme():
-    cut = re.search(r"^command=\$\((.+)\)$", (ROOT / ".ci" / "run").read_text("utf-8"), re.MULTILINE)[1]
-    found = subprocess.run(["bash", "-c", cut], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == COMMANDS["test"]
-
-
-def test_the_map_has_a_true_row_for_every_notebook():
-    rows = re.findall(r"^\| \[(.+?)\]\((.+?)\) \| (.+?) \| (\d+) \|$", README, re.MULTILINE)
-    assert [row[1] for row in rows] == [f"notebooks/{path.name}" for path in NOTEBOOKS]
-    for (title, _, question, minutes), path in zip(rows, NOTEBOOKS, strict=True):
-        opening = read(path).cells[0].source
-        assert opening.startswith(f"# {title}")
-        assert question in opening and f"{minutes} minutes" in opening
 
 
 def test_the_picture_of_the_readme_is_the_one_that_the_course_draws():
