@@ -26,10 +26,6 @@ import pytest
 from tests.tools.course import HURRY, ROOT
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-ARGUMENTS = [
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
-    "--disable-background-networking", "--disable-component-update",
-]  # fmt: skip
 PATIENCE = 120  # seconds for a thing to appear; it takes one, and many on a busy machine
 LONGEST = 300  # seconds for a notebook to run
 
@@ -51,12 +47,12 @@ def skip(reason: str) -> None:
 
 @contextmanager
 def chromium() -> Iterator[Any]:
-    """A headless Chromium, as playwright's browser. It asks nobody for news, and keeps nothing."""
+    """A headless Chromium, as playwright's browser, which asks nobody for news and keeps nothing."""
     from playwright.sync_api import sync_playwright
 
     path = next(found for name in BROWSERS if (found := shutil.which(name)))
     with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
+        found = playwright.chromium.launch(executable_path=path)
         try:
             yield found
         finally:
