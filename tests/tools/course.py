@@ -1,4 +1,4 @@
-"""The notebooks as data: where they are, how one is run, its sections and exercises, and the minutes that it takes."""
+"""The notebooks as data: where they are, their sections and exercises, and the minutes that a lesson takes."""
 
 import ast
 import math
@@ -8,7 +8,6 @@ from functools import cache
 from pathlib import Path
 
 import nbformat
-from nbclient import NotebookClient
 from nbformat import NotebookNode
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -50,21 +49,6 @@ def chosen(numbers: list[str]) -> list[Path]:
 def tags(cell: NotebookNode) -> list[str]:
     """The tags of a cell."""
     return cell.metadata.get("tags", [])
-
-
-def run(notebook: NotebookNode, folder: Path) -> None:
-    """Execute all cells in order on a fresh kernel in that folder. An error in an untagged cell raises."""
-    client = NotebookClient(
-        notebook,
-        kernel_name="python3",
-        timeout=120,  # seconds for one cell
-        resources={"metadata": {"path": str(folder)}},
-        record_timing=False,  # it would write the time of day into every cell
-        coalesce_streams=True,  # where a stream is cut is up to the clock
-    )
-    with client.setup_kernel():
-        for index, cell in enumerate(notebook.cells):
-            client.execute_cell(cell, index)
 
 
 def sections(notebook: NotebookNode) -> list[list[NotebookNode]]:
