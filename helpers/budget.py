@@ -129,17 +129,17 @@ def activations(config: Config, batch: int, tokens: int, itemsize: int = 2, *, r
 class Step:
     """What a step needs on each device: bytes by term and by moment, FLOPs, and the bytes that must at least move.
 
-    moments: those at which the most may be alive. flops: all that run, with what is recomputed; useful: those of the
-    model, which an MFU counts.
+    alive: at each of the moments at which it may be most. flops: all that run, with what is recomputed; useful: those
+    of the model, which an MFU counts.
     """
 
     memory: Mapping[str, float]
-    moments: Mapping[str, float]
+    alive: Mapping[str, float]
     flops: float
     useful: float
     bytes: float
 
-    peak = property(lambda self: max(self.moments.values()), doc="The bytes that must fit.")
+    peak = property(lambda self: max(self.alive.values()), doc="The bytes that must fit.")
     total = property(lambda self: sum(self.memory.values()), doc="The bytes of all terms, at the same time or not.")
 
     def times(self, roof: Roofline) -> tuple[float, float]:
@@ -173,8 +173,8 @@ def training(
     fixed = (recipe.weight + recipe.moments + recipe.master) * share
     block = sum(box.kept for box in block_costs(config, batch, tokens, itemsize=recipe.activation))
     head = recipe.gradient * config.vocabulary * config.width / devices
-    moments = {"at the loss": fixed + kept - recompute * block + 3 * logits}
-    moments |= {"after the head": fixed + kept + head, "at the end": fixed + block + memory["gradients"]}
+    alive = {"at the loss": fixed + kept - recompute * block + 3 * logits}
+    alive |= {"after the head": fixed + kept + head, "at the end": fixed + block + memory["gradients"]}
     useful = 3 * batch * forward_flops(config, tokens)
     unembedding = 2 * batch * tokens * config.vocabulary * config.width
     flops = useful + (useful // 3 - unembedding if recompute else 0)  # the blocks run forward once more
@@ -182,7 +182,7 @@ def training(
     optimizer = 2 * sum(states.values()) * share
     saved = activations(config, batch, tokens, recipe.activation) + logits
     moved = (4 if recompute else 3) * recipe.weight * config.parameters + optimizer + 2 * saved
-    return Step(memory, moments, flops, useful, moved)
+    return Step(memory, alive, flops, useful, moved)
 
 
 def decoding(config: Config, batch: int, tokens: int, *, devices: int = 1, itemsize: int = 2) -> Step:

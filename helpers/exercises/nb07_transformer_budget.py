@@ -28,7 +28,8 @@ guess("peak_recomputed", "Weights and moments stay, one block at a time exists i
     (33.4 / 2, "Only the activations shrink, and to far less than half."),
     (7.3, "Weights and moments alone take 7.3 MB."),
     (9.57, "Is one of them left out? Weights, moments, gradients, and a whole block that runs again."),
-    (7.3 + 26.1 / 16, "And the block that runs again, and the gradients so far?"))
+    (7.3 + 26.1 / 16, "And the block that runs again, and the gradients so far?"),
+    (11.04, "And the gradients so far?"))
 guess("one_user", "A token needs all weights (of the input embedding one row alone) and the cache.",
     (lambda right: right / 2, "Half: of one H100, or with two bytes a number."),
     (lambda right: 2 * right, "Twice too much: two devices halve the time, and only once."),
@@ -137,7 +138,7 @@ function("cheapest_machine",
     (lambda *a: _cheapest(*a, by=lambda hours, price, devices: price),
      "The lowest price of an hour wins here: a slower device needs more hours, so multiply by those it needs."),
     (lambda o, w, d, m, n: _cheapest(o, w, d, m, n, lambda hours, price, devices: devices * d * price),
-     "You paid for all the days: only the time that the devices work costs."),
+     "You priced the devices, or all their days: only the time that they work costs."),
     (lambda o, w, d, m, n: min(o, key=lambda name: o[name][1]),
      "That is the lowest price of an hour: what do all the hours cost, and does it meet the deadline?"),
     (lambda *a: _cheapest(*a, by=lambda hours, price, devices: hours),
@@ -205,13 +206,13 @@ value("gpu_years", 3.14e23 / 125e12 / _YEAR, [
 _CACHE = _PER_TOKEN * 6000  # of a request, 1.97 GB
 value("requests_that_fit", 45e9 // _CACHE, [
     (45e9 / 160e6, "That is the page's own count, for 4096 tokens: check its cache of 160 MB."),
-    (45e9 // (160e6 * 6000 / 4096), "You took the page's cache, scaled to 6000 tokens: check its 160 MB for 4096."),
+    *((count, "You took the page's cache, scaled to 6000 tokens: check its 160 MB for 4096.") for count in (191, 192)),
     (8 * 45e9 // _CACHE, "A factor of 8 is missing in the cache: its heads."),
     (45e9 // (8 * _CACHE), "You took 64 heads: the cache has 8, each shared by 8 query heads."),
     (2 * 45e9 // _CACHE, "Keys and values: the cache holds both, in 2 bytes each."),
     (45e9 // (4096 * _PER_TOKEN), "That is for 4096 tokens: these requests have 6000."),
     (80e9 // _CACHE, "The weights take 35 GB of the 80: caches get the rest."),
-    (45 * 2**30 // _CACHE, "Take a GB as 10⁹ bytes here: 45·10⁹ bytes are left."),
+    (45 * 2**30 // _CACHE, "Near: compute the cache of 6000 tokens in bytes, and take a GB as 10⁹ bytes."),
     (45e9 / _CACHE, "Requests are whole: round down."),
     (23, "Requests are whole: round down."),
 ], tolerance=5e-3)

@@ -187,7 +187,7 @@ class Plan(View, module="budget.js"):
         whose = {"activations": "of its own text", "3 × logits": "of its own text"}
         rows = {term: {whose.get(term, "shared by all"): float(f"{n / 1e9:.3g}")} for term, n in memory.items()}
         fixed = sum(n for term, n in memory.items() if term not in {*whose, "gradients"})  # in memory at every moment
-        own = step.peak == step.moments.get("at the loss", step.peak)  # with no gradients yet
+        own = step.peak == step.alive.get("at the loss", step.peak)  # with no gradients yet
         moment = {"shared by all": fixed, "of its own text" if own else "for this moment": step.peak - fixed}
         rows["fullest moment"] = {part: float(f"{n / 1e9:.4g}") for part, n in moment.items()}
         return draw.bars(rows, title, told, (f"{units.si(capacity, 'B')}: one device", capacity / 1e9))
