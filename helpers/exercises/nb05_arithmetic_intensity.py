@@ -31,7 +31,7 @@ guess("relu_seconds", "4.19 MB at 3.35 TB/s. At its peak the arithmetic takes 15
     (lambda right: right * 2, "A number has 2 bytes here, not 4."),
     (2**20 / 67e12, "That is the arithmetic."))
 
-guess("my_ridge", "", *((ridge, "An H100 has 295 and 20: here it is your machine.") for ridge in (295, 20)))
+guess("my_ridge", "", (295, "That is the ridge of an H100's matrix units: here it is your machine."))
 
 guess("gelu_bytes", "Eight operators move 18 tensors; the fused one moves 2.",
     (8, "Two of the eight read two tensors."),
@@ -44,6 +44,7 @@ guess("critical_rows", "A little more than the ridge, since the activations have
     (20, "That is the ridge of the vector units."))
 
 guess("prefill_intensity", "About T/2, and a little for the softmax.",
+    (2048, "Right for the two matmuls: the softmax adds the rest."),
     (4096, "Queries and results move, too."),
     (1024, "Half of it: here each query meets each key, and a multiply-add is two FLOPs."),
     (128, "That is C, which all four matrices have: it drops out."),
@@ -53,7 +54,8 @@ guess("kv_bytes", "Key and value × 32 layers × 8 heads × 128 numbers × 2 byt
     (65536, "Key and value, of 2 bytes a number: a 2 is missing."),
     (262144, "A number has 2 bytes."),
     (524288, "8 key heads, not 32."),
-    (4096, "That is one layer of 32."))
+    (4096, "That is one layer of 32."),
+    (16384, "That is one key head: there are 8."))
 
 function("saxpy_intensity",
     lambda n, item: 2 * n / (3 * n * item), [
@@ -128,6 +130,7 @@ function("critical_batch",
     _batch, [
     (lambda d, f, ridge, w: math.ceil(ridge * w / 2),
      "That is the approximation by the weights alone: the activations have bytes, too."),
+    (lambda d, f, ridge, w: math.ceil(ridge), "The ridge is FLOPs per byte: how many of them does a row bring?"),
     (lambda *a: _batch(*a, outputs=0), "You forgot the write: the output has B × F numbers."),
     (lambda *a: _batch(*a, flop=1), "A multiply-add is two FLOPs: you counted each as one."),
     (lambda d, f, ridge, w: _batch(d, f, ridge, 2), "You took 2 bytes per weight: here it is weight_bytes."),
@@ -236,6 +239,8 @@ function("momentum_step",
      "Op by op, what is computed twice counts twice: compute the new momentum once, and use it in both places."),
     (lambda w, g, m, beta, rate: (w.sub_(m.mul_(beta).add_(g), alpha=rate), m),
      "In place an operation moves as many bytes as any other: make new tensors."),
+    (lambda w, g, m, beta, rate: _momentum(w, (1 - beta) * g, m, beta, rate),
+     "That is a mean of the gradients: here the new one counts in full."),
     (lambda w, g, m, beta, rate: _momentum(w, g, m, 1, rate), "The old momentum counts beta times: beta is missing."),
     (lambda w, g, m, beta, rate: _momentum(w, beta * g, m / beta, beta, rate),
      "The momentum is damped, not the gradient."),
