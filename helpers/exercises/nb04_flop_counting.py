@@ -17,6 +17,7 @@ guess("triple_loop", "20 elements, each with 3 multiplications and 2 additions."
 guess("silent_ops", "Only x @ x gets a number.",
     (2, "The elementwise ones are not alone: it misses products as well."),
     (3, "Nearly all products are missed, too: those with a vector, and attention's."),
+    (4, "It misses products with a vector, too, and attention's."),
     (1, "That is how many it knows."))
 
 guess("backward_products", "The gradients of w2, of the hidden layer and of w1.",
@@ -30,20 +31,21 @@ guess("recomputed_step", "Another forward pass: 2 more than without.",
     (12, "Only the forward pass runs again, not the whole step."),
     (10, "The backward pass costs 4; the forward pass, which runs again, costs 2."),
     (9, "The forward pass is a third of the step, not half."),
-    (6, "Computing again is work."))
+    (6, "Computing again is work."),
+    (4, "That is the backward pass alone."))
 
 guess("fused_backward", "It kept no scores, so it computes them again: five products in place of four.",
-    *((percent, "It does not do less arithmetic: it moves fewer bytes.") for percent in (-50, -20)),
+    *((percent, "It does not do less arithmetic: it moves fewer bytes.") for percent in (-50, -25, -20)),
     (0, "One of the products runs again."),
     (20, "One product in five is a quarter more than four."),
     (33, "A third is what a whole forward pass adds to training; here one product runs again."),
     (lambda right: right / 100, "In percent, please."))
 
-guess("count_over_rule", "The attention products have no parameters: they add about T / 6D.",
+guess("count_over_rule", "The attention products have no parameters: they add about T / 6D of the other products.",
     (3, "To a whole percent, that is right."),
     (0, "The rule overlooks what has no parameters."),
     (1.4, "That is with the attention products halved: here they count in full."),
-    (13, "That was GPT-2 small, where T is 1.3 D: here it is 0.17 D."),
+    (15, "That was GPT-2 small, where T is 1.3 D: here it is 0.17 D."),
     (lambda right: right / 100, "The answer is wanted in percent."))
 
 _MAC = "You counted MACs: each is a multiplication and an addition, 2 FLOPs."
