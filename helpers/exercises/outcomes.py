@@ -75,7 +75,7 @@ def plain(found: Any) -> Any:
     if type(found).__module__ == "numpy" and hasattr(found, "tolist"):
         found = found.tolist()
     if isinstance(found, Decimal) and found.is_finite():
-        return float(found)
+        return int(found) if found == int(found) else float(found)
     return list(found) if isinstance(found, range) else found
 
 
@@ -103,7 +103,8 @@ def _number_difference(found: Any, right: Real, exercise: Exercise, tell: bool) 
         return "expected a number, got NaN (not a number)"
     if _close(found, right, exercise.tolerance):
         return None
-    return f"expected {number(right)}, got {number(found)}" if tell else f"{number(found)} {_rough(found, right)}"
+    shown = number(found) if number(found) != number(float(right)) else repr(found)  # with all its digits
+    return f"expected {number(right)}, got {shown}" if tell else f"{number(found)} {_rough(found, right)}"
 
 
 def scale(unit: str) -> tuple[float, str]:
