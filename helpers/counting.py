@@ -22,8 +22,6 @@ from helpers import units
 from helpers.flops import Number, Op
 from helpers.storage import distinct_offsets
 
-_SHOWN = 12  # ops in a printed table
-
 
 @dataclass(frozen=True)
 class OpCost:
@@ -73,20 +71,15 @@ class Cost:
     def _table(self) -> units.Table:
         by_op = [_total([row for row in self.ops if row.op == op]) for op in {row.op for row in self.ops}]
         rows = sorted(by_op, key=lambda row: (-row.flops, -row.bytes, row.op))
-        shown = rows[: _SHOWN + (len(rows) == _SHOWN + 1)]
-        if rest := rows[len(shown) :]:
-            shown.append(_total(rest, op=f"{len(rest)} more"))
-        if len(rows) > 1:
-            shown.append(_total(rows, op="total"))
+        rows += [_total(rows, op="total")] if len(rows) > 1 else []
         cells = [
             (row.op, row.calls, ("" if row.counted else "≥ ") + units.si(row.flops, "FLOP"), units.si(row.bytes, "B"))
-            for row in shown
+            for row in rows
         ]
         return units.table(["op", "calls", "FLOPs", "bytes"], cells)
 
     def _sentences(self) -> list[str]:
         names = [f"{op} × {times}" for op, times in self.uncounted.items()]
-        names = names if len(names) <= _SHOWN + 1 else [*names[:_SHOWN], f"{len(names) - _SHOWN} more ops"]
         return [
             f"{'at least ' if names else ''}{units.si(self.flops, 'FLOP')}",
             f"op by op {units.si(self.bytes_eager, 'B')}, {units.si(self.intensity_eager, 'FLOP/B')}",
@@ -119,12 +112,6 @@ class Access(NamedTuple):
 
 
 READS, WRITES = ("read", "update"), ("write", "update", "make")
-
-
-def _tensors(value: Any) -> list[Tensor]:
-    if isinstance(value, list | tuple):
-        return [tensor for each in value for tensor in _tensors(each)]
-    return [value] if isinstance(value, Tensor) else []
 
 
 def _place(tensor: Tensor) -> Place:
@@ -165,9 +152,9 @@ def _moved(accesses: Iterable[Access]) -> int:
 def accesses(op: Op, args: tuple, kwargs: dict, out: Any) -> list[Access]:
     """What an op does to each tensor among its arguments and its results."""
     named = op.named(args, kwargs)
-    arguments = [(name, tensor) for name, value in named.items() for tensor in _tensors(value)]
+    arguments = [(name, tensor) for name, value in named.items() for tensor in rules.tensors(value)]
     given = {tensor.untyped_storage() for _, tensor in arguments}
-    made = [Access(t, None, "pass" if t.untyped_storage() in given else "make") for t in _tensors(out)]
+    made = [Access(t, None, "pass" if t.untyped_storage() in given else "make") for t in rules.tensors(out)]
     if op.name in rules.EMPTY:
         return [access._replace(nbytes=0) for access in made]
     if not op.writes and any(access.kind == "pass" for access in made):
@@ -211,17 +198,12 @@ class _Traffic:
         return min(_distinct_bytes(frozenset(self.places[how])) + self.indexed[how], self.nbytes)
 
 
-# Of other floats only the type goes into the key of a call: they do not change the count, and a learning rate that
-# changes every step must not fill the memo. These do: a factor of 1 costs nothing, and norms of these orders cost less.
-_SPECIAL = frozenset((0.0, 1.0, 2.0, -2.0, math.inf, -math.inf))
-
-
 def _key(value: Any) -> Hashable:
     if isinstance(value, Tensor):
         return value.shape, value.stride(), value.dtype
     if isinstance(value, list | tuple):
         return tuple(map(_key, value))
-    return float if type(value) is float and value not in _SPECIAL else value
+    return value
 
 
 class _Run:
@@ -235,8 +217,8 @@ class _Run:
 
     def see(self, op: Op, args: tuple, kwargs: dict, out: Any) -> None:
         """Account for an op that has just run."""
-        inputs = _tensors((args, tuple(kwargs.values())))
-        tensors = _tensors(out) + inputs
+        inputs = rules.tensors((args, kwargs))
+        tensors = rules.tensors(out) + inputs
         if not op.plain or any(tensor.layout is not torch.strided for tensor in tensors) or not tensors:
             # torch.cond and its like; sparse tensors and their like, which have no single storage
             if not op.view and op.name not in rules.EMPTY:
@@ -282,7 +264,8 @@ class _Run:
         ops = tuple(OpCost(*name, *sums, counted) for (*name, counted), sums in self.rows.items())
         uncounted: Counter[str] = Counter()
         for row in ops:
-            uncounted.update({} if row.counted else {row.op: row.calls})
+            if not row.counted:
+                uncounted[row.op] += row.calls
         return Cost(sum(row.flops for row in ops), sum(row.bytes for row in ops), ideal, ops, dict(uncounted))
 
 

@@ -7,7 +7,7 @@ has no rule, nor has arithmetic with complex numbers: `count` names it as uncoun
 
 import math
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import torch
@@ -62,10 +62,6 @@ class Op:
             return packet and any(torch.Tag.pointwise in getattr(packet, o).tags for o in packet.overloads())
         whole = hasattr(torch.ops.prims, self.name) or self.pure not in decomposition_table
         return self.name and whole and torch.Tag.pointwise in self.pure.tags
-
-    def kernel(self, *args: Any, **kwargs: Any) -> Any:
-        """Run PyTorch's kernel for any device; that of a _foreach_ op goes through the list."""
-        return self.func._op_dk(torch._C.DispatchKey.CompositeExplicitAutograd, *args, **kwargs)
 
 
 facts = cache(Op)
@@ -144,7 +140,6 @@ EMPTY = _names("""
     _efficientzerotensor _linalg_check_errors is_same_size record_stream _assert_async _assert_scalar
     _record_function_enter _record_function_enter_new _record_function_exit _unsafe_view _reshape_alias
 """)
-COMPLEX = {complex, torch.complex32, torch.complex64, torch.complex128}
 # In place, without reading what was there.
 OVERWRITES = _names("""
     copy fill zero normal uniform bernoulli random exponential cauchy log_normal geometric index_copy index_fill
@@ -195,9 +190,14 @@ for _kind in ("flash_attention", "efficient_attention", "cudnn_attention", "fuse
 # ---- Closed forms. Each takes the op's name, its arguments by name and its output.
 
 
+def tensors(tree: Any) -> list[Tensor]:
+    """The tensors in nested lists, tuples and dictionaries."""
+    return [leaf for leaf in tree_leaves(tree) if isinstance(leaf, Tensor)]
+
+
 def _numel(tree: Any) -> int:
     """Elements of the first tensor."""
-    return next((leaf.numel() for leaf in tree_leaves(tree) if isinstance(leaf, Tensor)), 1)
+    return next((tensor.numel() for tensor in tensors(tree)), 1)
 
 
 def _elementary(name: str, named: dict, out: Any) -> Number:
@@ -277,8 +277,9 @@ def flops(op: Op, args: tuple, kwargs: dict, out: Any, within: frozenset[Op] = f
         rule = _elementary
     if rule is None:
         return None if op in within else _decomposed(op, args, kwargs, out, within | {op})
-    dtypes = {getattr(leaf, "dtype", type(leaf)) for leaf in tree_leaves((named, out))}
-    return None if dtypes & COMPLEX and op.name not in MOVES | EMPTY else rule(op.name, named, out)
+    if any(tensor.is_complex() for tensor in tensors((named, out))) and op.name not in MOVES | EMPTY:
+        return None
+    return rule(op.name, named, out)
 
 
 def _decomposed(op: Op, args: tuple, kwargs: dict, out: Any, within: frozenset[Op]) -> Number | None:
@@ -290,8 +291,8 @@ def _decomposed(op: Op, args: tuple, kwargs: dict, out: Any, within: frozenset[O
     ways = [decomposition_table[form] for form in (op.pure, op.func) if form in decomposition_table]
     if op.name in DEFINITIONS:
         ways = [lambda *args, **kwargs: DEFINITIONS[op.name](**op.named(args, kwargs))]
-    elif op.name.startswith("_foreach_"):
-        ways = [op.kernel]
+    elif op.name.startswith("_foreach_"):  # PyTorch's kernel for any device goes through the list
+        ways = [partial(op.func._op_dk, torch._C.DispatchKey.CompositeExplicitAutograd)]
     for way in ways:
         parts: list[Number | None] = []
         try:
