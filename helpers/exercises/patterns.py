@@ -52,7 +52,7 @@ def _relations(pairs: Sequence[tuple[float, float]], whole: bool) -> Iterator[st
     apart = [mine - true for mine, true in pairs]
     if _constant(apart) and apart[0]:
         yield f"In every case it is {number(abs(round(apart[0], 6)))} too {'large' if apart[0] > 0 else 'small'}."
-    if all(mine * true for mine, true in pairs) and _constant([mine * true for mine, true in pairs], 1.0):
+    if all(math.isclose(mine * true, 1, rel_tol=1e-6) for mine, true in pairs):
         yield "In every case it is one divided by the right one."
     if whole and any(mine != int(mine) for mine, _ in pairs):
         for turn, word in ((math.ceil, "up"), (math.floor, "down"), (round, "to the nearest whole number")):
@@ -64,9 +64,8 @@ def _relations(pairs: Sequence[tuple[float, float]], whole: bool) -> Iterator[st
         yield "It is sometimes right and sometimes 1 too small."
 
 
-def _constant(values: Sequence[float], wanted: float | None = None) -> bool:
-    first = values[0] if values and wanted is None else wanted
-    return bool(values) and all(math.isclose(value, first, rel_tol=1e-6) for value in values)
+def _constant(values: Sequence[float]) -> bool:
+    return bool(values) and all(math.isclose(value, values[0], rel_tol=1e-6) for value in values)
 
 
 def _flat(outcome: Any) -> list[float]:
