@@ -5,6 +5,7 @@
 
 import argparse
 import datetime
+import itertools
 import json
 import math
 import os
@@ -12,7 +13,7 @@ import platform
 import re
 import tomllib
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -230,12 +231,14 @@ def sweep(
     if not 4096 <= most <= free // 2:
         limits = f"from 4 KiB to half of the {units.iec(free)} that are free"
         raise ValueError(f"a working set has {limits} on {where}, got {units.iec(most)}")
-    memory, found = torch.ones(most // 4, device=where), defaultdict(list)  # ones are written; zeros might not be
+    memory, found, turns = torch.ones(most // 4, device=where), defaultdict(list), {}  # zeros might not be written
     for _ in range(rounds):
         for size in sizes:
             kernels = _kernels(memory[: size // 4], threads)
-            for kernel, (moved, call, parts) in kernels.items():
-                run = _timed(call, parts, seconds / rounds / len(sizes) / len(kernels), threads)
+            for place, (kernel, (moved, call, parts)) in enumerate(kernels.items()):
+                start = place * len(parts) // len(kernels)  # far from what the other kernels have just used
+                turn = turns.setdefault((size, kernel), itertools.cycle(parts[start:] + parts[:start]))
+                run = _timed(call, turn, where, seconds / rounds / len(sizes) / len(kernels), threads)
                 found[size, kernel, moved].append(run)
     best = {size: [] for size in sizes}
     for (size, kernel, moved), its in found.items():
@@ -244,10 +247,12 @@ def sweep(
     return tuple(max(kernels, key=lambda one: one.byte_per_s) for kernels in best.values())
 
 
-def _timed(call: Callable[..., object], inputs: Sequence[tuple[Tensor, ...]], seconds: float, threads: int) -> Timing:
+def _timed(
+    call: Callable[..., object], inputs: Iterable[tuple[Tensor, ...]], where: torch.device, seconds: float, threads: int
+) -> Timing:
     """Its time with so many threads; or if that was disturbed the time with one, where that is less."""
     found = timing.measure(call, inputs=inputs, seconds=seconds, threads=threads)
-    if found.disturbed and threads > 1 and inputs[0][0].device.type == "cpu":
+    if found.disturbed and threads > 1 and where.type == "cpu":
         alone = timing.measure(call, inputs=inputs, seconds=seconds / 4, threads=1)
         return replace(min(found, alone, key=lambda one: one.low), disturbed=True)
     return found
@@ -352,7 +357,7 @@ def runs(
     found: list[list[Timing]] = [[] for _ in work]
     for _ in range(rounds):
         for one, sets, its in zip(work, inputs, found, strict=True):
-            its.append(_timed(one.run, sets, seconds / rounds / len(work), threads))
+            its.append(_timed(one.run, sets, where, seconds / rounds / len(work), threads))
     return tuple(timing.fastest(its) for its in found)
 
 
@@ -367,7 +372,7 @@ def _inputs(op: Op, numbers: Tensor) -> list[tuple[Tensor, ...]]:
 
 # --- recorded runs, and what others have published -----------------------------------------------------------------
 
-METHOD = 2  # raise it whenever what is measured, or how, changes
+METHOD = 3  # raise it whenever what is measured, or how, changes
 RECORDED = Path(__file__).with_name("recorded")  # real runs, one file a machine; and what others have published
 _DTYPES = {
     "cpu": ("float64", "float32", "bfloat16", "float16"),

@@ -3,7 +3,7 @@
 import itertools
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -58,7 +58,7 @@ class Timing:
 def measure(
     fn: Callable[..., Any],
     *,
-    inputs: Sequence[tuple[Any, ...]] = (),
+    inputs: Iterable[tuple[Any, ...]] = (),
     cold: bool = False,
     seconds: float = 0.3,
     threads: int | None = None,
@@ -74,14 +74,15 @@ def measure(
     short one has the best chance to be quiet: a block of calls that is just long enough for the clock, or one call.
     `seconds` is the time to spend, for three samples at least. `threads` are those that torch has now, if not given.
 
-    `inputs` is a sequence of argument tuples that take turns, so that no call finds its data in a cache by chance.
+    `inputs` are argument tuples that take turns, so that no call finds its data in a cache by chance; an endless
+    iterator of them goes on where the last measurement left it.
     `cold=True` clears the caches before each call instead, and times calls one by one; clearing counts for the budget.
     An error of `fn` is passed on. Raises ValueError for a clock that stands still, and for no time or no thread.
     """
     threads = torch.get_num_threads() if threads is None else threads
     if not seconds > 0 or threads < 1:
         raise ValueError(f"a measurement needs time and a thread, got seconds={seconds!r} and threads={threads!r}")
-    turns, clock = itertools.cycle(inputs), clock or _now
+    turns, clock = inputs if isinstance(inputs, Iterator) else itertools.cycle(inputs), clock or _now
     call, clear = (lambda: fn(*next(turns))) if inputs else fn, _clearing() if cold else lambda: None
     enough = 2e-3 if torch.accelerator.is_available() else 1e-4  # seconds; a GPU is waited for after each block
     before = torch.get_num_threads()

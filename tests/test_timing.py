@@ -109,6 +109,12 @@ def test_inputs_take_turns():
     measure(fn, inputs=[(1, 2), (3, 4), (5, 6)], clock=clock, seconds=5)
     assert seen == [pair for _, pair in zip(seen, itertools.cycle([(1, 2), (3, 4), (5, 6)]), strict=False)]
     assert len(seen) >= 6
+    once, turns = len(seen), itertools.cycle([(1, 2), (3, 4), (5, 6)])
+    for _ in range(2):  # the second goes on where the first has left it
+        measure(fn, inputs=turns, clock=clock, seconds=5)
+    assert seen[once:] == [
+        pair for _, pair in zip(seen[once:], itertools.cycle([(1, 2), (3, 4), (5, 6)]), strict=False)
+    ]
 
 
 class Events(TorchDispatchMode):

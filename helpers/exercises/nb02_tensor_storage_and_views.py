@@ -34,12 +34,14 @@ guess("all_windows", "These are the million numbers, each counted once.",
       (0, "No byte is new, but the question is how many the windows reach."))
 guess("cache_repeated", "The line writes the whole cache, four times over.",
       (1.07, "That is the cache itself."),
+      (lambda right: 1e9 * right, "That is in bytes: the question asks for GB."),
       (3.22, "That is what it writes more than the cache: it writes all four."),
       (2.15, "That is for the keys or the values alone."),
       (0, "expand is free; the reshape behind it is not."), (0.134, "That is one layer of 32."),
       (8.59, "A bfloat16 has 2 bytes, and only what is written counts."), (4, "That is in GiB: a GB has 10⁹ bytes."))
 
-_OWN, _SIZE = "A stride multiplies the sizes to its right, not its own.", "That is a size: multiply those to its right."
+_OWN = "A stride multiplies the sizes to its right, not its own."
+_SIZE = "That is a size, or another product: multiply the sizes to its right."
 _BYTES = "That is in bytes: a stride counts elements."
 parts("permuted_stride", **{
     "1": part(60, [(120, _OWN), (240, _BYTES), (2, _SIZE),
@@ -202,6 +204,10 @@ function("fewest_dimensions",
      "Not contiguous, and yet some neighbours may merge: look at each pair."),
     (lambda n, s: 1 + sum(map(operator.ne, s[:-1], _dense(n))),
      "You compared with a fresh tensor: what counts is the next dimension's own stride, whatever it is."),
+    (lambda n, s: 1 if _fewest(n, s) == 1 else len(n),
+     "Not all or nothing: each pair that merges takes one dimension away."),
+    (lambda n, s: len(n) - (_fewest(n, s) < len(n)),
+     "Each pair that merges takes one dimension away, not only the first."),
     (_merging(lambda n, n1, s, s1: s == n * s1), "A step must jump over the whole next dimension: which size is that?"),
     (_merging(lambda n, n1, s, s1: s == n1), "You compared with the next size alone: the next stride counts, too."),
     *((_merging(merge), "Falling strides are not enough: a step has to fit the row exactly.")

@@ -26,7 +26,7 @@ guess("bfloat16_here", "",
     (0.5, "Half as fast is a chip without instructions for bfloat16."),
     (16, "Only matrix units give such a factor: how large it is depends on the chip."))
 guess("gelu_in_a_cache", "Its bytes should come from a cache here.",
-    (0.5, "So it would be if it had waited for its bytes."),
+    *((ratio, "So it might be if it had waited for its bytes.") for ratio in (0.1, 0.5)),
     (1, "Exactly as long as its bytes from main memory would take: that would be chance."))
 guess("launches_of_a_block", "There are ten kernels, and attention is one of them.",
     (1, "That is a single launch: each kernel has one."),
@@ -178,7 +178,8 @@ function("layer_seconds",
     (lambda *a: sum(_layer(*a)), "You added the two times: at best they overlap, and the larger one is all."),
     (lambda *a: min(_layer(*a)), "You took the smaller of the two times: the op is done when both are."),
     (lambda *a: _layer(*a)[0], "That is the arithmetic alone: a batch of 1 waits for the weights."),
-    (lambda *a: _layer(*a)[1], "That is the memory alone: a batch of 512 waits for the arithmetic."),
+    (lambda *a: _layer(*a)[1],
+     "That is the memory alone, or FLOPs without the batch: one of 512 waits for the arithmetic."),
     (lambda *a: _layer(*a)[0] * a[3] / max(_layer(*a)), "That is the rate, in FLOP/s: the question asks for seconds."),
     (lambda *a: max(_layer(*a, flop=1)), "A multiply-accumulate is two FLOP: you counted each as one."),
     (lambda *a: max(_layer(*a, item=4)), "You took 4 bytes per number: bfloat16 has 2."),
@@ -223,7 +224,7 @@ def _distances(a: torch.Tensor, b: torch.Tensor, middle: float = -2) -> torch.Te
 
 function("distances",
     _distances, [
-    *((way, "Counted by operators, this makes all n × m × d numbers: let one matmul sum over d.") for way in (
+    *((way, "Counted by operators, this moves as much as n × m × d numbers: let one matmul sum over d.") for way in (
         lambda a, b: ((a[:, None] - b[None]) ** 2).sum(-1),
         lambda a, b: sum((a[:, k, None] - b[:, k]) ** 2 for k in range(a.shape[1])))),
     (lambda a, b: _distances(a, b, -1), "The middle term is −2·a·b: you left out the 2."),

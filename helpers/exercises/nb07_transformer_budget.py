@@ -82,6 +82,8 @@ function("largest_batch",
     (_fit(float, least=-math.inf),
      "Round down: only whole texts that fit count. And when the states alone are too large, return 0."),
     (_fit(states=0), "You forgot the states: 16 bytes per parameter, shared by the devices."),
+    *((_fit(states=kept), "With AdamW a parameter takes 16 bytes: value, gradient and two moments.")
+      for kept in (4, 8, 12)),
     (_fit(shared=False), "You put all the states on each device: here they are shared."),
     (lambda memory, devices, *a: devices * _fit()(memory, devices, *a), _ALL),
     (lambda memory, devices, n, each: max(floor((memory * devices - 16 * n) / each), 0), _ALL),
@@ -171,6 +173,8 @@ def _affordable(flop: float = 6, mfu: bool = True, hour: float = 3600, day: floa
 function("affordable_model",
     _affordable(), [
     (_affordable(mfu=False), "You left out the MFU: nobody gets the peak."),
+    (lambda *a: _affordable()(*a[:3], 1 / a[3], a[4]),
+     "You divided by the MFU: it makes the work that gets done less."),
     (_affordable(2), "Training takes 6 FLOP per parameter and token; 2 is the forward pass alone."),
     (_affordable(1), "You left out the 6 FLOP per parameter and token."),
     (_affordable(hour=1), "The peak is per second: an hour has 3600 of them."),
@@ -198,6 +202,7 @@ value("gpu_years", 3.14e23 / 125e12 / _YEAR, [
     (3.14e23 / 24.6e12 / _YEAR, "The 24.6 TFLOP/s are what a run reached: take the peak."),
     (355 * 125 / 28, "That is upside down: a faster device needs fewer years."),
     (3.14e23 / 125e12 / 86400, "Those are days; the question asks for years."),
+    (3.14e23 / 125e12 / 3600, "Those are hours; the question asks for years."),
     (3.14e23 / 125e12, "Those are seconds; the question asks for years."),
 ], tolerance=0.01, same=dict.fromkeys([
     "answer = 3.14e+23 / peak // (365.25 * units.DAY)", "answer = 3.14e+23 // peak / (365.25 * units.DAY)",
@@ -222,6 +227,7 @@ _SCORES = 12 * 96 * 12288 * 2048 / (6 * 175e9)  # of GPT-3: attention over all e
 value("gpt3_scores", (0.213 * 125 / 24.6 - 1) / _SCORES, [
     (1, "Added once, they give 20.2 %, and 21.3 % is printed."),
     (2, "20.2 % has the scores once already: start from the 19.7 % without, and divide by what they add once."),
+    (0.213 * 125 / 24.6, "That is the ratio of the two MFUs: how many shares of attention make it up?"),
     (3.2, "Keep more digits than 19.7 and 20.2 have: k is close to a whole number."),
     (3 * (0.213 * 125 / 24.6 - 1) / _SCORES, "4 · L · D · T is the forward pass alone: take 12 · L · D · T."),
     ((0.213 * 125 / 24.6 - 1) / _SCORES / 6, "You compared 12 · L · D · T with N: compare it with 6N."),
