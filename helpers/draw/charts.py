@@ -1,12 +1,11 @@
 """Charts of any lesson: lines, bars, dots on a logarithmic axis, memory over time."""
 
 import itertools
-import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import EngFormatter, MaxNLocator, NullLocator
+from matplotlib.ticker import EngFormatter, MaxNLocator
 
 from helpers import units
 
@@ -40,11 +39,6 @@ def lines(series: Series, title: str, xlabel: str, ylabel: str, log: str = "",
     past_ends(ax)
     for text, at in (marks or {}).items():
         ax.plot(*at, "o", color=BLACK, markerfacecolor="white", markersize=7, zorder=4, label=text)
-    if "x" in log:
-        places = sorted({place for x, _ in series.values() for place in x})
-        if len(places) <= 8:  # few enough to mark each, in place of powers of ten
-            ax.set_xticks(places)
-            ax.xaxis.set_minor_locator(NullLocator())
     low, high = ax.get_ylim()
     if "y" in log and 0.01 <= low < high < min(1e5, 1000 * low):  # powers of ten alone would be too few to read from
         log_ticks(ax.yaxis)
@@ -58,8 +52,8 @@ def lines(series: Series, title: str, xlabel: str, ylabel: str, log: str = "",
 def bars(sizes: Mapping[str, float | Sizes], title: str, xlabel: str, limit: tuple[str, float] | None = None) -> Made:
     """A bar per row from 0, its size beside it: one number, or the sizes of its named parts (six at most), stacked.
 
-    A part named "" is left empty; one too small for its number is named beside it. `limit` is a name and a place for a
-    line. Raises ValueError for more parts, for negative sizes and for no bars.
+    A part named "" is left empty; one too small for its number has none. `limit` is a name and a place for a line.
+    Raises ValueError for more parts, for negative sizes and for no bars.
     """
     stacks = {row: size if isinstance(size, Mapping) else {"_size": size} for row, size in sizes.items()}
     parts = sorted(dict.fromkeys(part for stack in stacks.values() for part in stack), key=bool)  # the empty one first
@@ -68,34 +62,23 @@ def bars(sizes: Mapping[str, float | Sizes], title: str, xlabel: str, limit: tup
         raise ValueError(f"bars have 1 to {len(TINTS)} parts, of 0 or more each, got {dict(sizes)}")
     totals = {row: sum(stack.values()) for row, stack in stacks.items()}
     far, ends = max(*totals.values(), limit[1] if limit else 0), np.zeros(len(stacks))
-
-    def fits(size: float) -> bool:
-        """Whether a part is as wide as its number."""
-        return size > far * (0.016 + 0.013 * len(f"{size:.3g}"))
-
-    small = [[part for part, n in row.items() if len(row) > 1 and n > 0 and not fits(n)] for row in stacks.values()]
-    tall = 0.58 if any(small) else 0.4
-    named = math.ceil(len(parts) / 5) * (len(parts) > 1)  # the lines of the legend
-    room = 0.85 + 0.25 * (bool(limit) + named) + 0.16 * (title + xlabel).count("\n")
-    fig, ax = canvas(room + tall * len(stacks), title, xlabel)
+    room = 0.85 + 0.25 * (bool(limit) + (len(parts) > 1)) + 0.16 * (title + xlabel).count("\n")
+    fig, ax = canvas(room + 0.4 * len(stacks), title, xlabel)
     for part, (tint, ink) in zip(parts, looks, strict=False):
-        sizes_ = np.array([stack.get(part, 0.0) for stack in stacks.values()])
+        widths = np.array([stack.get(part, 0.0) for stack in stacks.values()])
         look = {"color": tint, "edgecolor": ink, "label": part or "_room"}
-        stacked = ax.barh(range(len(stacks)), sizes_, 0.24 / tall, ends, **look)
-        shown = [part and len(row) > 1 and fits(row.get(part, 0)) for row in stacks.values()]
-        texts = [f"{size:.3g}" * bool(wide) for size, wide in zip(sizes_, shown, strict=True)]
-        ax.bar_label(stacked, texts, label_type="center", fontsize=8.5)
-        ends += sizes_
-    for place, (stack, few, total) in enumerate(zip(stacks.values(), small, totals.values(), strict=True)):
+        stacked = ax.barh(range(len(stacks)), widths, 0.6, ends, **look)
+        shown = [
+            f"{width:.3g}" if part and len(row) > 1 else "" for width, row in zip(widths, stacks.values(), strict=True)
+        ]
+        wide = widths > [far * (0.016 + 0.013 * len(text)) for text in shown]
+        ax.bar_label(stacked, np.where(wide, shown, ""), label_type="center")
+        ends += widths
+    for place, total in enumerate(totals.values()):
         note(ax, f"{total:.4g}", (total, place), weight="bold", bbox=PLATE)
-        if few:
-            names = ", ".join(f"{part} {stack[part]:.3g}" for part in few)
-            start = sum(stack.get(part, 0.0) for part in parts[: parts.index(few[0])])
-            look = {"ha": "right" if start > far / 2 else "left", "fontsize": 8, "bbox": PLATE}
-            note(ax, names, (start, place + 0.12 / tall), (2, -7), **look)
     ax.set_xlim(0, far * 1.1)
     ax.xaxis.set_major_locator(MaxNLocator(steps=[1, 2, 5, 10]))
-    if named:
+    if len(parts) > 1:
         legend(ax)
     for patch in ax.patches:  # after the legend, which copies the first of them
         patch.set_linewidth(0.8 * (patch.get_width() > 0))  # of a part of size 0 an edge would be left
@@ -104,9 +87,9 @@ def bars(sizes: Mapping[str, float | Sizes], title: str, xlabel: str, limit: tup
     return fig, f"{', '.join(named)} ({xlabel.splitlines()[0]})."
 
 
-def _levels(ax: Axes, levels: Sizes, end: int, low: float = -math.inf) -> None:
+def _levels(ax: Axes, levels: Sizes, end: int, low: float = 0) -> None:
     """Thin horizontal lines, named at the left end, 0, or the right one, 1; above, or below if they are under `low`."""
-    look = {"xycoords": ("axes fraction", "data"), "fontsize": 8.5, "ha": ("left", "right")[end]}
+    look = {"xycoords": ax.get_yaxis_transform(), "ha": ("left", "right")[end]}
     for name, height in levels.items():
         ax.axhline(height, color=GREY, linewidth=1.2, marker="", zorder=1.5, label="_level")
         note(ax, name, (end, height), (5 - 10 * end, 7 if height > low else -8), **look)
@@ -118,16 +101,7 @@ def _rows(ax: Axes, names: Sequence[str], limits: Sizes) -> None:
     for (name, value), (_, _, dash) in zip(limits.items(), LOOKS, strict=False):
         left = ax.transAxes.inverted().transform(ax.transData.transform((value, 0)))[0] > 0.5
         ax.axvline(value, color=BLACK, linewidth=1.2, linestyle=dash, label=name, zorder=1.5)
-        note(ax, name, (value, -0.75), (-5 if left else 5, 0), fontsize=8.5, ha="right" if left else "left", bbox=PLATE)
-
-
-_ROLES = {  # how the dots of a row look: colour, marker, face
-    "_value": (BLUE, "o", BLUE),
-    "arithmetic": (VERMILLION, "s", VERMILLION),
-    "memory": (BLUE, "o", BLUE),
-    "bound": (BLACK, "o", "white"),
-    "measured": (BLACK, "o", BLACK),
-}
+        note(ax, name, (value, -0.75), (-5 if left else 5, 0), ha="right" if left else "left", bbox=PLATE)
 
 
 @drawn("Dots")
@@ -136,8 +110,8 @@ def dots(values: Mapping[str, float | Place], title: str, xlabel: str, roles: Se
     """A dot per row on a logarithmic axis, open in `hollow` rows and grey in `quiet` ones, its value at the right;
     `limits` are named lines.
 
-    With `roles`, as ("bound", "measured"), a row has two times, joined by a line, and at the right stands the second
-    over the first. Raises ValueError for values up to 0.
+    With `roles`, as ("arithmetic", "memory"), a row has two times, joined by a line, and at the right stands the
+    second over the first. Raises ValueError for values up to 0.
     """
     table = {row: value if roles else (value,) for row, value in values.items()}
     spots = [*itertools.chain(*table.values()), *(limits or {}).values()]
@@ -146,30 +120,25 @@ def dots(values: Mapping[str, float | Place], title: str, xlabel: str, roles: Se
     fig, ax = canvas(0.85 + 0.3 * bool(limits or roles) + (0.4 if roles else 0.32) * len(table), title, xlabel)
     margin = max(max(spots) / min(spots), 10) ** (0.2 if roles else 0.06)
     ax.set(xscale="log", xlim=(min(spots) / margin, max(spots) * margin))
-    if max(spots) < 100 * min(spots):  # few powers of ten, if any
-        log_ticks(ax.xaxis)
-    for role, column in zip(roles or ["_value"], zip(*table.values(), strict=True), strict=True):
-        colour, marker, face = _ROLES[role]
-        look = {"markerfacecolor": face, "markersize": 7.5, "markeredgewidth": 1.6, "label": role}
-        ax.plot(column, range(len(table)), marker, color=colour, zorder=4, **look)
+    log_ticks(ax.xaxis, EngFormatter("s") if roles else "{x:g}", few=max(spots) < 100 * min(spots))
+    looks, columns = ((VERMILLION, "s"), (BLUE, "o"))[0 if roles else 1 :], zip(*table.values(), strict=True)
+    for role, (colour, marker), column in zip(roles or ["_value"], looks, columns, strict=True):
+        ax.plot(column, range(len(table)), marker, color=colour, markersize=8.5, zorder=4, label=role)
     for row in (*hollow, *quiet):
         ink, size = ("white", 5.5) if row in hollow else (GREY, 9)
         ax.plot(table[row][0], [*table].index(row), "o", color=ink, markersize=size, zorder=5, label="_dot")
     for place, pair in enumerate(table.values()) if roles else ():
         ax.plot(pair, [place, place], color=GREY, linewidth=1.2, marker="", label="_gap", zorder=2)
-        for (time, role), shift in zip(sorted(zip(pair, roles, strict=True)), (-8, 8), strict=True):
-            look = {"ha": "right" if shift < 0 else "left", "color": INKS[_ROLES[role][0]], "bbox": PLATE}
-            note(ax, units.si(time, "s"), (time, place), (shift, 0), fontsize=8.5, **look)
+        for (time, (colour, _)), shift in zip(sorted(zip(pair, looks, strict=True)), (-8, 8), strict=True):
+            look = {"ha": "right" if shift < 0 else "left", "color": INKS[colour], "bbox": PLATE}
+            note(ax, units.si(time, "s"), (time, place), (shift, 0), **look)
     right = {row: pair[-1] / pair[0] if roles else pair[0] for row, pair in table.items()}
     for place, value in enumerate(right.values()):
-        loud = "bold" if "measured" not in roles or value >= 2 else "normal"  # up to 2 the bound explains the time
-        look = {"xycoords": ("axes fraction", "data"), "weight": loud, "fontsize": 8.5, "label": "_right"}
+        look = {"xycoords": ax.get_yaxis_transform(), "weight": "bold", "label": "_right"}
         note(ax, number(value), (1, place), (8, 0), **look)
     if roles:
-        heading, look = f"{roles[1]} /\n{roles[0]}", {"va": "bottom", "fontsize": 8, "label": "_heading"}
-        note(ax, heading, (1, 1), (8, 2), xycoords="axes fraction", **look)
-        ax.xaxis.set_major_formatter(EngFormatter("s"))
-        ax.xaxis.set_minor_locator(NullLocator())
+        look = {"xycoords": "axes fraction", "va": "bottom", "fontsize": 8, "label": "_heading"}
+        note(ax, f"{roles[1]} /\n{roles[0]}", (1, 1), (8, 2), **look)
         legend(ax)
     _rows(ax, table, limits or {})
     ax.grid(axis="y", visible=not roles)
@@ -198,7 +167,7 @@ def memory_over_time(curves: Mapping[str, Sequence[float]], title: str, phases: 
         found[-1] += f" at operation {peak} of {len(nbytes)}"
     for name, start in (phases or {}).items():
         ax.axvline(start, color=GREY, linewidth=0.8, linestyle=DASHES, label="_phase")
-        note(ax, name, (start, top * 1.22), (3, 0), fontsize=8.5)
+        note(ax, name, (start, top * 1.22), (3, 0))
     ax.yaxis.set_major_formatter(EngFormatter("B"))
     ax.set(xlim=(0, 1.02 * end), ylim=(0, top * 1.3))
     _levels(ax, levels or {}, 1, top / 3)
