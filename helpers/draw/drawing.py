@@ -16,7 +16,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.path import Path as Line
@@ -138,7 +137,7 @@ def canvas(height: float, title: str, xlabel: str = "", ylabel: str = "") -> tup
     """A figure of the full width with a title; without labels for its axes it has none."""
     fig, ax = figure(height=height)
     ax.set(title=title, xlabel=xlabel, ylabel=ylabel)
-    ax.set_axis_on() if xlabel or ylabel else ax.set_axis_off()
+    ax.axis("on" if xlabel or ylabel else "off")
     return fig, ax
 
 
@@ -160,7 +159,7 @@ def log_ticks(axis: Axis, form: str | Formatter = "{x:g}", few: bool = True) -> 
 
 def legend(ax: Axes) -> None:
     """The labelled series of a plot, named below it."""
-    ax.figure.legend(loc="outside lower center", ncols=5, fontsize=8.5)
+    ax.figure.legend(loc="outside lower center", ncols=5)
 
 
 def cell(ax: Axes, x: float, y: float, text: str = "", face: str = "white", height: float = 1.0, **look: Any) -> None:
@@ -181,53 +180,47 @@ def note(ax: Axes, text: str, at: Place, shift: Place = (5, 0), **style: Any) ->
     return ax.annotate(text, at, xytext=shift, textcoords="offset points", **{"va": "center"} | style)
 
 
-def past_ends(ax: Axes, gap: float = 11) -> None:
-    """Write the name of each line beside its right end, moved up where two would be closer than the gap, in points."""
+def past_ends(ax: Axes) -> None:
+    """Write the name of each line beside its right end, moved up where two would be closer than 11 points."""
     ax.autoscale_view()  # which waits until the limits are asked for
     ends = [(tuple(line.get_xydata()[-1]), line) for line in ax.lines if _named(line)]
     height = -math.inf
     for end, line in sorted(ends, key=lambda pair: ax.transData.transform(pair[0])[1]):
         own = ax.transData.transform(end)[1] * 72 / ax.figure.dpi
-        height = max(own, height + gap)
+        height = max(own, height + 11)
         look = {"color": INKS[line.get_color()], "label": "_end", "annotation_clip": False}
         note(ax, line.get_label(), end, (7, height - own), **look)
 
 
-def label_points(ax: Axes, points: Mapping[str, Place], limits: Sequence[Any] = (), **style: Any) -> list[Annotation]:
-    """Name points where nothing else stands, on their own side of each limit, a height by x; the names, in order."""
+def label_points(ax: Axes, points: Mapping[str, Place], **style: Any) -> list[Annotation]:
+    """Name points where nothing else stands, with a thin lead across nothing to a name that is further away."""
     ax.figure.draw_without_rendering()  # settles where the axes lie
-    pixels = ax.transData.transform
-    boxes = [text.get_window_extent().padded(3) for text in ax.texts]
-    dots = [at for line in ax.lines if line.get_marker() not in ("", "None") for at in pixels(line.get_xydata())]
-    boxes += [Bbox([at - 7, at + 7]) for at in [*map(pixels, points.values()), *dots]]
-    ends = [pair for line in ax.lines for pair in itertools.pairwise(line.get_transform().transform(line.get_xydata()))]
-    path = np.concatenate([np.linspace(*pair, 300) for pair in ends] or [np.empty((0, 2))])
-    fars, ways = (6, 18, 32, 50, 70), ((1, 0), (1, 1), (1, -1), (-1, 0), (-1, -1), (0, -1), (-1, 1), (0, 1))
-    lead = {"arrowstyle": "-", "linewidth": 0.6, "color": GREY, "shrinkA": 0, "shrinkB": 4}
-    labels = {text: note(ax, text, at, arrowprops=lead, **style) for text, at in points.items()}
-    names: dict[str, tuple[Bbox, Line]] = {}
-    for text, at in [*points.items()] * 2:  # once more, now that the others have a place
-        names.pop(text, None)
-        others, leads = [box for box, _ in names.values()] + boxes, [line for _, line in names.values()]
-        label, least = labels[text], math.inf
-        label.get_window_extent()  # works out where it stands, and counts its line as well
-        start, size = pixels(at), Text.get_window_extent(label).size
-        for far, (right, up) in itertools.product(fars, ways):
-            middle = start + (right, up) * (far * ax.figure.dpi / 72 + size / 2)
-            box = Bbox([middle - size / 2 - 2, middle + size / 2 + 2])
-            line = Line([at for at in np.linspace(start, middle, 50) if not box.contains(*at)])
+    lines = [line.get_transform().transform_path(line.get_path()) for line in ax.lines]
+    boxes = [Text.get_window_extent(text).padded(3) for text in ax.texts]  # of an arrow its start
+    for line, path in zip(ax.lines, lines, strict=True):
+        boxes += [Bbox([at - 7, at + 7]) for at in path.vertices if line.get_marker() not in ("", "None")]
+    ways = np.array([(1, 0), (1, 1), (1, -1), (-1, 0), (-1, -1), (0, -1), (-1, 1), (0, 1)])  # right and up
+    look = {"arrowstyle": "-", "linewidth": 0.6, "color": GREY, "shrinkA": 0, "shrinkB": 4}
+    labels = []
+    for text, at in points.items():
+        label, least = note(ax, text, at, (0, 0), arrowprops=look, **style), math.inf
+        start, size = ax.transData.transform(at), Text.get_window_extent(label).size
+        inked = np.concatenate([line.interpolated(300).vertices for line in lines])
+        for far, way in itertools.product((6, 18, 32, 50, 70), ways):
+            middle = start + way * (far * ax.figure.dpi / 72 + size / 2)
+            box, lead = Bbox([middle - size / 2 - 2, middle + size / 2 + 2]), Line([start + 8 * way, middle])
             outside = sum(not ax.bbox.contains(*corner) for corner in box.get_points())
-            hidden = 60 * box.count_overlaps(others) + 4 * box.count_contains(path)
-            for limit, (x, y) in itertools.product(limits, ax.transData.inverted().transform(box.corners())):
-                hidden += 12 * ((y > limit(x)) != (points[text][1] > limit(points[text][0])))
-            crossed = sum(other.count_contains(line.vertices) > 0 for other in others)
-            crossed += sum(line.intersects_path(lead) or lead.intersects_bbox(box, filled=False) for lead in leads)
-            if (cost := 900 * outside + hidden + 30 * crossed + far / 5) < least:  # of the best the nearest
-                least, names[text] = cost, (box, line if far > 6 else Line([start]))
-                place = {"ha": ("center", "left", "right")[right], "va": ("center", "bottom", "top")[up]}
-                label.set(position=(far * right, far * up), **place)
+            hidden = 60 * box.count_overlaps(boxes) + 4 * box.count_contains(inked)
+            crossed = sum(map(lead.intersects_path, lines)) + sum(map(lead.intersects_bbox, boxes))
+            if (cost := 900 * outside + hidden + 30 * crossed + far / 5) < least:
+                least, best = cost, (box, lead)
+                place = {"ha": ("center", "left", "right")[way[0]], "va": ("center", "bottom", "top")[way[1]]}
+                label.set(position=far * way, **place)
                 label.arrow_patch.set_visible(far > 6)
-    return [*labels.values()]
+        boxes.append(best[0])
+        lines.append(best[1])
+        labels.append(label)
+    return labels
 
 
 def number(value: float) -> str:
@@ -243,9 +236,7 @@ def _contents(ax: Axes) -> Iterable[str]:
             if isinstance(axis.get_major_formatter(), FuncFormatter):  # named ticks, say one per format
                 limits = ", ".join(" ".join(label.get_text().split()) for label in axis.get_ticklabels())
             yield f"{name}: {axis.get_label_text()} {limits}".replace(":  ", ": ")
-    for marks in filter(_named, [*ax.lines, *(marks for marks in ax.collections if isinstance(marks, PathCollection))]):
-        points = getattr(marks, "get_xydata", marks.get_offsets if marks in ax.collections else None)()
-        yield f"{marks.get_label()}: {_points(points)}"
+    yield from (f"{line.get_label()}: {_points(line.get_xydata())}" for line in filter(_named, ax.lines))
     for bars in filter(_named, ax.containers):
         sizes = [bar.get_width() if bars.orientation == "horizontal" else bar.get_height() for bar in bars]
         yield f"{bars.get_label()}: {' '.join(map(number, sizes))}"
@@ -258,10 +249,9 @@ def _named(artist: Any) -> bool:
     return not str(artist.get_label()).startswith("_")
 
 
-def _points(points: Iterable[Sequence[float]], most: int = 5) -> str:
-    """At most that many points, evenly picked, the first and the last among them."""
-    points = list(points)
-    step = max(1, math.ceil((len(points) - 1) / (most - 1)))
+def _points(points: np.ndarray) -> str:
+    """At most five points, evenly picked, the first and the last among them."""
+    step = max(1, math.ceil((len(points) - 1) / 4))
     picked = [*points[:-1][::step], *points[-1:]]
     text = " ".join(f"({number(x)}, {number(y)})" for x, y in picked)
     return text if len(picked) == len(points) else f"{text} of {len(points)} points"

@@ -33,7 +33,7 @@ def bits(code: int, fmt: FloatFormat | str | torch.dtype) -> Made:
     for name, width in zip(FIELDS, (1, fmt.exponent_bits, fmt.fraction_bits), strict=True):
         narrow = name == "sign" and row > 16  # its words are wider than its cell
         middle, side = (0.05, "left") if narrow else ((position + min(position + width, row)) / 2, "center")
-        ax.text(middle, -0.1, meanings[name] if width else "", ha=side, va="top", fontsize=8.5, linespacing=1.25)
+        ax.text(middle, -0.1, meanings[name] if width else "", ha=side, va="top", linespacing=1.25)
         shown.append(digits[position : position + width])
         for digit in shown[-1]:
             x, y, power = position % row, -2.1 * (position // row), fmt.exponent_bits - position

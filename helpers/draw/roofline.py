@@ -55,15 +55,11 @@ def roofline(
 
     A roof is blue where the bandwidth limits it and vermillion where the peak does, with its ridge marked; several
     differ by their dashes, and those named in `datasheet` are thin and black. Above all roofs it is grey. The regions
-    have names where the roofs share one peak: memory-bound, compute-bound, and in between what depends on the
-    bandwidth; a point that is named like a roof belongs to that one. A point is open where predicted, filled where
-    measured; with `half`, which draws a dashed line at half of a single roof, those above this line are small and grey.
-    `moves` names pairs of points: an arrow leads from first to second, with the gain. `intensities`: ends of the axis.
-
-    Raises ValueError where there is no roof to draw, and for a move between points that are not there.
+    below have names: memory-bound under all roofs, compute-bound under all, and in between what depends on the roof.
+    A point is open where predicted, filled where measured; with `half`, which draws a dashed line at half of a single
+    roof, those above this line are small and grey. `moves` names pairs of points: an arrow leads from first to second,
+    with the gain. `intensities`: ends of the axis. Raises ValueError for a move between points that are not there.
     """
-    if not roofs:
-        raise ValueError("a roofline plot has at least one roof: pass {'name': Roofline(peak, bandwidth)}")
     places = {point.label: point.place for point in points}
     if missing := {name for pair in moves for name in pair} - set(places):
         raise ValueError(f"there is no point {', '.join(sorted(missing))} to draw a move of; there are {list(places)}")
@@ -81,65 +77,63 @@ def roofline(
     log_ticks(ax.yaxis, EngFormatter(sep=" "), few=ceiling < 100 * floor)
     fig.set_layout_engine("none")  # the labels are placed in pixels, so the axes must stay
     ax.set_position((0.62 / WIDTH, 0.48 / height, 1 - 0.75 / WIDTH, 1 - 0.76 / height))
-    _shade(ax, roofs, ridges, gains=not any(point.measured for point in points))
+    _shade(ax, roofs, ridges)
     for (name, roof), (_, _, dash) in zip(roofs.items(), itertools.cycle(LOOKS)):
         _roof(ax, name, roof, dash, name in datasheet)
     _name_roofs(ax, roofs, half)
     _mark_ridges(ax, ridges, roofs)
-    halved = list(roofs.values()) if half else []
-    for roof in halved:
-        _roof(ax, "half", Roofline(roof.peak / 2, roof.bandwidth / 2), DASHES, True)
+    loud = points
+    if half:
+        (roof,) = roofs.values()
+        lower = Roofline(roof.peak / 2, roof.bandwidth / 2)
+        _roof(ax, "half", lower, DASHES, True)
         left = low * (roof.ridge / low) ** 0.64
-        note(ax, "half the roof", (left, roof.attainable(left) / 2), (6, -6), fontsize=8.5)
-    loud = [point for point in points if all(2 * point.place[1] < roof.attainable(point.intensity) for roof in halved)]
+        note(ax, "half the roof", (left, lower.attainable(left)), (6, -6))
+        loud = [point for point in points if point.place[1] < lower.attainable(point.intensity)]
     for point in points:
-        _point(ax, point, _region(point, roofs), point not in loud)
+        _, ink, marker = _REGIONS[_region(point, roofs)]
+        ink, size = (ink, 7.5) if point in loud else (GREY, 5)
+        look = {"markerfacecolor": "white", "markeredgecolor": ink, "markeredgewidth": 1.6, "zorder": 5}
+        if point.measured:
+            look = {"markerfacecolor": ink, "markeredgecolor": "white", "markeredgewidth": 0.8, "zorder": 6}
+        label = f"{point.label} {'measured' if point.measured else 'predicted'}"
+        ax.plot(*point.place, marker, label=label, markersize=size, **look)
     for (x, rate), (right, better) in ([places[name] for name in pair] for pair in moves):
+        style = {"arrowstyle": "-|>", "linewidth": 1.6, "shrinkA": 7, "shrinkB": 7, "connectionstyle": "arc3,rad=0.15"}
+        arrow(ax, (x, rate), (right, better), BLACK, **style)
+        ax.plot([x, right], [rate, better], linewidth=0, marker="", label="_move")  # labels keep off
         look = {"shift": (12, -14)} if right > x else {"shift": (-2, -4), "ha": "right"}
         middle = math.sqrt(x * right), math.sqrt(rate * better)
-        ax.plot([x, right], [rate, better], linewidth=0, marker="", label="_move")  # labels keep off
-        note(ax, f"× {number(better / rate)}", middle, fontsize=8.5, weight="bold", **look)
-    parts = [(roof, part) for roof in halved for part in (1, 1, 2)]  # to cross the roof is twice as bad
-    limits = [lambda x, roof=roof, part=part: roof.attainable(x) / part for roof, part in parts]
-    labels = label_points(ax, places, limits, fontsize=8.5 - half / 2, zorder=7)
-    if half:
-        for label, point in zip(labels, points, strict=True):
-            if point in loud:
-                label.set(color=INKS[_REGIONS[_region(point, roofs)][1]], weight="bold")
-    for start, end in moves:
-        style = {"arrowstyle": "-|>", "linewidth": 1.6, "shrinkA": 7, "shrinkB": 7, "connectionstyle": "arc3,rad=0.15"}
-        arrow(ax, places[start], places[end], BLACK, **style)
-    return fig, _finding(points, roofs, ridges)
-
-
-def _finding(points: Sequence[Point], roofs: Mapping[str, Roofline], ridges: Sequence[float]) -> str:
-    """The region of each op."""
+        note(ax, f"× {number(better / rate)}", middle, weight="bold", **look)
+    labels = label_points(ax, places, fontsize=8, zorder=7)
+    for label, point in zip(labels, points, strict=True):
+        if half and point in loud:
+            label.set(color=INKS[_REGIONS[_region(point, roofs)][1]], weight="bold")
     found: dict[str, list[str]] = {}
     for point in points:
         found.setdefault(_region(point, roofs).capitalize(), []).append(point.label)
     ridge = f"Ridge{'s' if len(ridges) > 1 else ''} at {', '.join(map(number, ridges))} FLOP/byte."
-    return " ".join([ridge, *(f"{region}: {', '.join(ops)}." for region, ops in found.items())])
+    return fig, " ".join([ridge, *(f"{region}: {', '.join(ops)}." for region, ops in found.items())])
 
 
 def _region(point: Point, roofs: Mapping[str, Roofline]) -> str:
-    own = [roofs[point.label]] if point.label in roofs else roofs.values()
-    under = {point.intensity < roof.ridge for roof in own}
+    under = {point.intensity < roof.ridge for roof in roofs.values()}
     return "in between" if len(under) > 1 else "memory-bound" if under.pop() else "compute-bound"
 
 
-def _shade(ax: Axes, roofs: Mapping[str, Roofline], ridges: Sequence[float], gains: bool) -> None:
-    """Tint the regions and name them along the foot, with what they gain; grey above the highest roof."""
+def _shade(ax: Axes, roofs: Mapping[str, Roofline], ridges: Sequence[float]) -> None:
+    """Tint the regions and name them along the foot, with what several roofs gain; grey above the highest roof."""
     (low, high), (floor, ceiling) = ax.get_xlim(), ax.get_ylim()
-    ends = [low, *(min(max(ridge, low), high) for ridge in (ridges[0], ridges[-1])), high]
-    ends *= len({roof.peak for roof in roofs.values()}) == 1  # which of several peaks counts, no intensity says
-    slopes = [roof.bandwidth for roof in roofs.values()]
-    gain = {"memory-bound": max(slopes) / min(slopes), "compute-bound": 1} if gains and len(roofs) > 1 else {}
-    for (name, (tint, ink, _)), (left, right) in zip(_REGIONS.items(), itertools.pairwise(ends), strict=False):
+    slopes, peaks = ([getattr(roof, part) for roof in roofs.values()] for part in ("bandwidth", "peak"))
+    gain = {"memory-bound": max(slopes) / min(slopes), "compute-bound": max(peaks) / min(peaks)}
+    ends = itertools.pairwise([low, ridges[0], ridges[-1], high])
+    for (name, (tint, ink, _)), (left, right) in zip(_REGIONS.items(), ends, strict=True):
         ax.axvspan(left, right, color=tint, linewidth=0, zorder=0, label=f"_{name}")
         if math.log(right / left) > 0.18 * math.log(high / low):
-            text = f"{name} × {number(gain[name])}" if name in gain else name
-            note(ax, text, (math.sqrt(left * right), floor), (0, 8), color=INKS[ink], ha="center", weight="bold")
-    xs = [low, *(ridge for ridge in ridges if low < ridge < high), high]
+            text = f"{name}\n× {number(gain[name])}" if name in gain and len(roofs) > 1 else name
+            look = {"color": INKS[ink], "ha": "center", "va": "bottom", "weight": "bold"}
+            note(ax, text, (math.sqrt(left * right), floor), (0, 4), **look)
+    xs = [low, *ridges, high]
     tops = [max(roof.attainable(x) for roof in roofs.values()) for x in xs]
     ax.fill_between(xs, tops, ceiling, color=GROUNDS[-1], linewidth=0, zorder=0.5, label="_out of reach")
 
@@ -147,12 +141,10 @@ def _shade(ax: Axes, roofs: Mapping[str, Roofline], ridges: Sequence[float], gai
 def _roof(ax: Axes, name: str, roof: Roofline, dash: Any, thin: bool) -> None:
     """The slanted part and the flat part."""
     low, high = ax.get_xlim()
-    ridge = min(max(roof.ridge, low), high)
     style = {"linestyle": dash, "linewidth": 1.1 if thin else 2.6, "marker": "", "zorder": 3, "solid_capstyle": "butt"}
-    for part, ink, ends in (("memory roof", BLUE, (low, ridge)), ("peak", VERMILLION, (ridge, high))):
-        if ends[0] < ends[1]:
-            rates = [roof.attainable(x) for x in ends]
-            ax.plot(ends, rates, color=BLACK if thin else ink, label=f"{name}, {part}", **style)
+    for part, ink, ends in (("memory roof", BLUE, (low, roof.ridge)), ("peak", VERMILLION, (roof.ridge, high))):
+        rates = [roof.attainable(x) for x in ends]
+        ax.plot(ends, rates, color=BLACK if thin else ink, label=f"{name}, {part}", **style)
 
 
 def _name_roofs(ax: Axes, roofs: Mapping[str, Roofline], full: bool) -> None:
@@ -160,44 +152,28 @@ def _name_roofs(ax: Axes, roofs: Mapping[str, Roofline], full: bool) -> None:
     low, high = ax.get_xlim()
     peaks, slopes = ([getattr(roof, part) for roof in roofs.values()] for part in ("peak", "bandwidth"))
     for place, (name, roof) in enumerate(roofs.items()):
-        own_peak, own_slope = peaks.count(roof.peak) == 1, slopes.count(roof.bandwidth) == 1
-        if roof.peak not in peaks[:place] and roof.ridge < high:
-            flat = f"{name}: " if (own_peak or not own_slope) and not full else ""
+        if roof.peak not in peaks[:place]:
+            flat = f"{name}: " if peaks.count(roof.peak) == 1 and not full else ""
             note(ax, flat + units.si(roof.peak, "FLOP/s"), (high, roof.peak), (-4, 8), ha="right", zorder=8)
-        if roof.bandwidth not in slopes[:place] and roof.ridge > low:
-            right = min(roof.ridge, high)
-            start, end = (ax.transData.transform((x, roof.attainable(x))) for x in (low, right))
-            above = roof.bandwidth == max(slopes)
-            part = 0.75 if full else 0.42 if above else 0.38  # below, a long name ends left of the next ridge
-            part = part if len(set(slopes)) < 3 else (0.62, 0.3)[place % 2]  # two slopes may all but coincide
-            x = low * (right / low) ** part
-            slant = f"{name}: " if own_slope and len(roofs) > 1 else ""
-            look = {"ha": "center", "va": "bottom" if above else "top", "rotation_mode": "anchor", "zorder": 8}
-            look |= {"rotation": math.degrees(math.atan2(*(end - start)[::-1]))}
-            shift = (-3, 4) if above else (3, -4)
-            note(ax, slant + units.si(roof.bandwidth * (1 + 1e-9), "B/s"), (x, roof.attainable(x)), shift, **look)
+        if roof.bandwidth not in slopes[:place]:
+            slant = f"{name}: " if slopes.count(roof.bandwidth) == 1 and len(roofs) > 1 else ""
+            start, end = (ax.transData.transform((x, roof.attainable(x))) for x in (low, roof.ridge))
+            angle = math.degrees(math.atan2(*(end - start)[::-1]))
+            x = low * (roof.ridge / low) ** (0.75 if full else 0.4)
+            look = {"ha": "center", "va": "bottom", "rotation": angle, "rotation_mode": "anchor", "zorder": 8}
+            note(ax, slant + units.si(roof.bandwidth * (1 + 1e-9), "B/s"), (x, roof.attainable(x)), (-3, 4), **look)
 
 
 def _mark_ridges(ax: Axes, ridges: Sequence[float], roofs: Mapping[str, Roofline]) -> None:
     """A dot on each ridge and a dotted line to the axis, with its value; values side by side stand at two heights."""
-    (low, high), (floor, _) = ax.get_xlim(), ax.get_ylim()
-    for place, ridge in enumerate(ridge for ridge in ridges if low < ridge < high):
+    floor, _ = ax.get_ylim()
+    for place, ridge in enumerate(ridges):
         top = max(roof.peak for roof in roofs.values() if roof.ridge == ridge)
         ax.plot([ridge, ridge], [floor, top], ":", color=BLACK, linewidth=0.9, marker="", label="_ridge", zorder=2)
         ax.plot([ridge], [top], "D", color=BLACK, label="_ridge", zorder=4)
         left, text = place == 0 and len(ridges) > 1, f"{'' if place else 'ridge '}{number(ridge)}"
-        look = {"fontsize": 8.5, "weight": "bold", "zorder": 8, "ha": "right" if left else "left"}
-        note(ax, text, (ridge, floor), (-4 if left else 4, 22 + 13 * (place % 3)), **look)
-
-
-def _point(ax: Axes, point: Point, region: str, quiet: bool) -> None:
-    """The mark of an op: open where predicted, filled where measured."""
-    _, ink, marker = _REGIONS[region]
-    ink, size = (GREY, 5) if quiet else (ink, 7.5)
-    face, edge, width, role = (ink, "white", 0.8, "measured") if point.measured else ("white", ink, 1.6, "predicted")
-    look = {"markerfacecolor": face, "markeredgecolor": edge, "markeredgewidth": width, "markersize": size}
-    x, rate = point.place
-    ax.plot([x], [rate], marker, label=f"{point.label} {role}", zorder=5 + (role == "measured"), **look)
+        look = {"weight": "bold", "zorder": 8, "ha": "right" if left else "left"}
+        note(ax, text, (ridge, floor), (-4 if left else 4, 30 + 13 * (place % 3)), **look)
 
 
 @drawn("Line chart")
@@ -206,14 +182,11 @@ def bandwidth_sweep(
 ) -> Made:
     """Bandwidth in byte/s against the working set in bytes, both logarithmic, with a line at the size of each cache.
 
-    `bandwidths` maps a working set to the bandwidth measured with it. `disturbed` are the working sets of which no
-    quiet sample was taken: they stand as crosses aside of the line. Raises ValueError for disturbed ones that were not
-    measured, and where no quiet one is left.
+    `disturbed` are the working sets of which no quiet sample was taken: they stand as crosses aside of the line, unless
+    all are.
     """
     sizes = sorted(bandwidths)
-    quiet = [size for size in sizes if size not in disturbed]
-    if not quiet or not set(disturbed) <= set(sizes):
-        raise ValueError(f"disturbed are some of the {len(sizes)} working sets, got {sorted(disturbed)}")
+    quiet = [size for size in sizes if size not in disturbed] or sizes
     gain = number(bandwidths[quiet[0]] / bandwidths[quiet[-1]])
     title = f"A working set of {units.iec(quiet[0])} is {gain} times as fast as one of {units.iec(quiet[-1])}"
     fig, ax = canvas(3.2, title, "working set", "byte/s")
@@ -222,7 +195,7 @@ def bandwidth_sweep(
         look = {"color": GREY, "markeredgewidth": 1.8, "label": "disturbed"}
         ax.plot(sorted(disturbed), [bandwidths[size] for size in sorted(disturbed)], "x", **look)
         legend(ax)
-    low, high, small = min(bandwidths.values()), max(bandwidths.values()), {"fontsize": 8.5, "bbox": PLATE}
+    low, high, small = min(bandwidths.values()), max(bandwidths.values()), {"bbox": PLATE}
     ax.set_xscale("log", base=2)
     ax.set(yscale="log", ylim=(low / 1.6, high * 2.4), xmargin=0.07)
     for name, size in caches.items():
