@@ -34,9 +34,8 @@ _COLUMNS = {  # the first and the last lesson that fills it, its left or right e
     "time": (6, 7, 508, "left", "least time"),
     "kept": (7, 7, 698, "right", "kept for\nbackward"),
 }
-_CHIPS = {2: 164, 3: 212, 4: 306, 5: 448, 6: 566, 7: 668}  # where the number of a lesson stands
-_NEW = (148, 148, 148, 188, 238, 380, 500, 628)  # the left edge of what a lesson adds
-_RIGHT = (148, 148, 186, 240, 378, 620, 630, 698)  # the edge of the card of a lesson
+# The left edge of what a lesson adds, and the right edge of its card.
+_EDGES = {2: (148, 186), 3: (188, 240), 4: (238, 478), 5: (380, 620), 6: (500, 630), 7: (628, 698)}
 Edge = tuple[int, float, float]  # of a box of loops: its cells, and its way to the right and down
 _PLAIN = {"label": "_", "marker": ""}
 _TIP = {"arrowstyle": "-|>,head_length=0.25,head_width=0.14", "linewidth": 1.0}
@@ -45,72 +44,69 @@ _BOUNDS = {"compute": (VERMILLION, TINTS[1]), "memory": (BLUE, TINTS[0]), "": (G
 
 
 @drawn("Block card")
-def block(config: Config, batch: int, tokens: int, title: str = "", *, upto: int | None = None, decode: bool = False,
-          fused: bool = True) -> Made:  # fmt: skip
-    """The block of a model as boxes, and beside each what the lessons up to number `upto` say about it, in bfloat16.
+def block(
+    config: Config, batch: int, tokens: int, title: str = "", *, upto: int | None = None, fused: bool = True
+) -> Made:
+    """The block of a model as boxes, and beside each what the lessons 2 to `upto` say about it, in bfloat16.
 
-    Those of lesson `upto` itself stand on a ground; without a number it is the finished card, and none do.
-    Over whole texts or, with `decode`, for one new token of each of `batch` texts of `tokens` tokens. Costs are
+    Those of lesson `upto` itself stand on a ground; without a number it is the finished card, and none do. Costs are
     `budget.block_costs`; boxes that run as one kernel share their bytes and their least time, an H100's by datasheet.
     """
-    lesson, upto = upto or 0, 7 if upto is None else upto
-    boxes = block_costs(config, batch, tokens, decode=decode, fused=fused)
+    lesson, upto = upto, upto or 7
+    boxes = block_costs(config, batch, tokens, fused=fused)
     kernels = [list(group) for _, group in groupby(boxes, key=lambda box: box.kernel)]
     sums = [_sums(kernel) for kernel in kernels]
-    whole = groupby(block_costs(config, batch, tokens, fused=fused), key=lambda box: box.kernel)
-    longest = max(_sums(list(kernel))["seconds"] for _, kernel in whole)  # decoding keeps the bars' scale
-    right, early = _RIGHT[upto], upto < 5  # where half of the card would stay empty, the letters have room
-    name = config.name + ", decoding" * decode
-    finding = f"A block of {name}"
-    flops, most = sum(box.flops for box in boxes), max(box.flops for box in boxes)
-    if bars := 100 * (upto == 4):  # of the FLOPs, in pixels
-        bare = sum(box.flops for box in boxes if not box.parameters)
-        finding += f": {bare / flops:.0%} of the FLOPs in boxes without parameters"
-    seconds, waits = sum(own["seconds"] for own in sums), [own["seconds"] for own in sums if own["bound"] == "memory"]
-    if upto >= 5:  # there is room for the share of the time if the title does not say "decoding"
-        finding = f"{name}: {len(waits)} of {len(sums)} kernels wait for memory"
-        finding += f", for {sum(waits) / seconds:.0%} of the least time" * (upto >= 6 and not decode)
-    fig, ax = _sheet(_TOP + _ROW * (len(boxes) + 1) + 8, title or finding, *((36, right + bars + 224) if early else ()))
-    letters = _letters(config, batch, tokens, decode, upto)[: -1 if early else None]  # the format comes with the bytes
-    if early:  # in a box, off the lines of the rows: no column
-        top = _y(1.5)
-        ax.add_patch(Rectangle((right + bars + 24, top - 18), 198, 16 + 20 * len(letters), fill=False, edgecolor=GREY))
+    flops, times = [box.flops for box in boxes], [own["seconds"] for own in sums]
+    waits = [own["seconds"] for own in sums if own["bound"] == "memory"]
+    finding = f"{config.name}: {len(waits)} of {len(sums)} kernels wait for memory"
+    if upto >= 6:
+        finding += f", for {sum(waits) / sum(times):.0%} of the least time"
+    elif upto < 5:
+        bare = sum(box.flops for box in boxes if not box.parameters) / sum(flops)
+        finding = f"A block of {config.name}" + f": {bare:.0%} of the FLOPs in boxes without parameters" * (upto == 4)
+    left, right = _EDGES[upto]
+    height, letters = _TOP + _ROW * (len(boxes) + 1) + 8, _letters(config, batch, tokens)
+    if upto < 5:  # in a box at the right, where half of the card would stay empty
+        fig, ax = _sheet(height, title or finding, 36, right + 224)
+        ax.add_patch(Rectangle((right + 24, _y(1.5) - 18), 198, 16 + 20 * len(letters), fill=False, edgecolor=GREY))
         for place, letter in enumerate(letters):
-            _write(ax, right + bars + 36, top + 20 * place, letter, fontsize=8.5, label="")
+            _write(ax, right + 36, _y(1.5) + 20 * place, letter, label="")
     else:
-        lines = "\n".join(map(" · ".join, ([*letters[:3], letters[-1]], letters[3:-1])))
+        fig, ax = _sheet(height, title or finding)
+        letters.insert(3, "bfloat16, NVIDIA H100 SXM5" if upto >= 6 else "bfloat16")
+        lines = f"{' · '.join(letters[:4])}\n{' · '.join(letters[4:])}"
         _write(ax, 12, 46, lines, color=INKS[GREY], fontsize=8, label="")
-    if lesson > 1:
-        size = right + bars + 8 - _NEW[upto], _y(len(boxes) + 0.5) - _TOP + 64
-        ax.add_patch(Rectangle((_NEW[upto], _TOP - 64), *size, color="#FCF2C7", linewidth=0, zorder=0))
+    if lesson:
+        size = right + 8 - left, _y(len(boxes) + 0.5) - _TOP + 64
+        ax.add_patch(Rectangle((left, _TOP - 64), *size, color="#FCF2C7", linewidth=0, zorder=0))
     _heads(ax, upto, len(boxes), right)
-    words, row, looks = [], 0, {}
+    words, looks, row = [], {}, 0
     for kernel, own in zip(kernels, sums, strict=True):
+        first, middle = row, row + len(kernel) // 2
         ink, tint = _BOUNDS[own["bound"] if upto >= 5 else ""]
-        middle = row + len(kernel) // 2
-        for row, box in enumerate(kernel, row):  # noqa: B020
-            if bars:
+        for box in kernel:
+            if upto == 4:
                 ink, tint = _BOUNDS["memory" if box.parameters else "compute"]
-                wide, share = 0.65 * bars * box.flops / most, box.flops / flops
+                wide, share = 65 * box.flops / max(flops), box.flops / sum(flops)
                 ax.add_patch(Rectangle((386, _y(row) - 6), wide, 12, color=ink, linewidth=0))
                 _write(ax, 390 + wide, _y(row), f"{share:.0%}" if share > 0.01 else "")
             looks[row] = ink, tint
             cells = {"layout": box.layout, "shape": box.shape.replace(", ", "\n")}
             cells |= {"parameters": _short(box.parameters), "FLOPs": _short(box.flops)}
-            cells |= {name: own[name] for name in ("bytes", "FLOP/B", "ridge", "time", "kept") if row == middle}
-            words.append(_cells(ax, box.name, cells, row, upto))
+            words.append(_cells(ax, box.name, cells | (own if row == middle else {}), row, upto))
+            row += 1
         if len(kernel) > 1 and upto >= 5:
-            ends = [_y(row - len(kernel) + 1) - 10, _y(row) + 10]
+            ends = [_y(first) - 10, _y(row - 1) + 10]
             ax.plot([383, 379, 379, 383], [ends[0], *ends, ends[1]], color=INKS[GREY], linewidth=0.9, **_PLAIN)
             _write(ax, 386, ends[0] + 8, "one kernel", color=INKS[GREY], fontsize=8)
         if upto >= 6:
-            ax.add_patch(Rectangle((508, _y(middle) + 8), 62 * own["seconds"] / longest, 3, color=ink, linewidth=0))
+            wide = 62 * own["seconds"] / max(times)
+            ax.add_patch(Rectangle((508, _y(middle) + 8), wide, 3, color=ink, linewidth=0))
             _write(ax, 624, _y(middle), own["bound"], "right", fontsize=8, color=INKS[ink])
-        row += 1
     ax.plot([30, right], [_y(row - 0.5)] * 2, color=BLACK, linewidth=0.8, **_PLAIN)
     _write(ax, _MIDDLE, _y(row), "the block", "center", weight="bold")
     total = _sums(boxes) | {"ridge": "", "parameters": _short(sum(box.parameters for box in boxes))}
-    total |= {"FLOPs": _short(flops), "time": units.duration(seconds)}
+    total |= {"FLOPs": _short(sum(flops)), "time": units.duration(sum(times))}
     words.append(_cells(ax, "the block", total, row, upto, weight="bold"))
     _stack(ax, boxes, looks)
     _write(ax, _MIDDLE, _TOP - 14, "b t d", "center", fontsize=8, color=INKS[GREY])
@@ -163,13 +159,12 @@ def _short(count: float) -> str:
     return units.si(count, "").strip() if count else ""
 
 
-def _letters(config: Config, batch: int, tokens: int, decode: bool, upto: int) -> list[str]:
-    """What each letter stands for, and the format."""
-    sizes = [f"b {batch} text{'s' * (batch > 1)}", f"t {1 if decode else tokens} token{'s' * (not decode)}"]
-    sizes += [f"s {tokens} tokens to look at", f"d {config.width} wide", f"h {config.heads} heads"]
+def _letters(config: Config, batch: int, tokens: int) -> list[str]:
+    """What each letter stands for."""
+    sizes = [f"b {batch} text{'s' * (batch > 1)}", f"t {tokens} tokens", f"s {tokens} tokens to look at"]
+    sizes += [f"d {config.width} wide", f"h {config.heads} heads"]
     sizes += [f"kv {config.key_heads} key heads"] if config.key_heads != config.heads else []
-    sizes += [f"c {config.channels} channels a head", f"f {config.hidden} wide inside the MLP"]
-    return [*sizes, f"bfloat16{', NVIDIA H100 SXM5' if upto >= 6 else ''}"]
+    return [*sizes, f"c {config.channels} channels a head", f"f {config.hidden} wide inside the MLP"]
 
 
 def _sheet(height: float, title: str, top: float = 0, width: float = 704) -> tuple[Figure, Axes]:
@@ -185,7 +180,7 @@ def _sheet(height: float, title: str, top: float = 0, width: float = 704) -> tup
 
 def _write(ax: Axes, x: float, y: float, text: str, align: str = "left", **style: Any) -> None:
     """A text at a place; the words of the drawing leave it out unless it gets a label of its own."""
-    ax.text(x, y, text, ha=align, **{"fontsize": 8.5, "va": "center", "label": "_"} | style)
+    ax.text(x, y, text, ha=align, **{"va": "center", "label": "_"} | style)
 
 
 def _chip(ax: Axes, x: float, y: float, lesson: int) -> None:
@@ -203,7 +198,7 @@ def _heads(ax: Axes, upto: int, rows: int, right: float) -> None:
     for row in range(1, rows):
         ax.plot([148, right], [_y(row - 0.5)] * 2, color="#E0E0E0", linewidth=0.8, **_PLAIN)
     for lesson in range(2, upto + 1):
-        _chip(ax, _CHIPS[lesson], _TOP - 50, lesson)
+        _chip(ax, _EDGES[lesson][0] + 24, _TOP - 50, lesson)
     for first, last, x, align, head in _COLUMNS.values():
         if first <= upto <= last:
             _write(ax, x, _TOP - 8, head, align, va="bottom", fontsize=8, weight="bold")
@@ -249,13 +244,11 @@ def einsum_box(pattern: str, sizes: Mapping[str, int]) -> Made:
         raise ValueError(f"a name is summed, and each input brings one of its own to the result; got {pattern!r}")
     (j,), (i,), (k,) = summed, set(left) - summed, set(right) - summed
     fig, ax = _sheet(320, "Each cell is one multiplication and one addition")
-    most, scaled = max(sizes.values()), ((i, 80), (k, 150), (j, 60))
-    tall, wide, deep = (90 + more * math.sqrt(sizes[name] / most) for name, more in scaled)
-    x, y, over, up = 110.0, 284.0, 0.75 * deep, -0.5 * deep
+    x, y, wide, tall, over, up = 110.0, 284.0, 240, 155, 98, -65  # of the front, and to the back
     to_k, to_j, to_i = (sizes[k], wide, 0), (sizes[j], over, up), (sizes[i], 0, -tall)  # edges: their cells and way
     row = sizes[i] - 1  # of one number of the result, framed and followed into both inputs
     _side(ax, ["result", *out], TINTS[0], (x, y), to_k, to_i, (1, row, 1, 1))
-    _side(ax, ["second input", *right], TINTS[1], (x, y - tall), to_k, to_j, (1, 0, 1, sizes[j]), 0.62)
+    _side(ax, ["second input", *right], TINTS[1], (x, y - tall), to_k, to_j, (1, 0, 1, sizes[j]))
     _side(ax, ["first input", *left], TINTS[2], (x + wide, y), to_j, to_i, (0, row, sizes[j], 1))
     _write(ax, x - 10, y - tall / 2, f"{i} = {sizes[i]}", "right", weight="bold")
     _write(ax, x + wide / 2, y + 14, f"{k} = {sizes[k]}", "center", weight="bold")
@@ -267,9 +260,7 @@ def einsum_box(pattern: str, sizes: Mapping[str, int]) -> Made:
     return fig, f"2 × {i} × {j} × {k} = {units.si(2 * cells, 'FLOP')}."
 
 
-def _side(
-    ax: Axes, words: list[str], tint: str, corner: Place, first: Edge, second: Edge, frame: Any, at: float = 0.5
-) -> None:
+def _side(ax: Axes, words: list[str], tint: str, corner: Place, first: Edge, second: Edge, frame: Any) -> None:
     """A side of the box from its corner along two edges, with lines between its cells where they are few, and a frame.
 
     The frame is around some of its cells: left, bottom, width and height, in cells.
@@ -285,7 +276,7 @@ def _side(
     ax.add_patch(Rectangle((left, bottom), width, height, fill=False, zorder=3, **outline, **look))
     plate = {"boxstyle": "round,pad=0.2", "facecolor": "white", "linewidth": 0}
     name, *letters = words
-    _write(ax, *cells.transform((at * m, n / 2)), f"{name}\n{' '.join(letters)}", "center", bbox=plate)
+    _write(ax, *cells.transform((m / 2, n / 2)), f"{name}\n{' '.join(letters)}", "center", bbox=plate)
 
 
 @drawn("Patterns")
@@ -296,7 +287,7 @@ def patterns(steps: Mapping[str, str], sizes: Mapping[str, int], title: str) -> 
     is summed has a heavy frame. KeyError for a name without a size.
     """
     fig, ax = canvas(0.8 + 0.56 * len(steps), title, " ")
-    ax.set_xlabel("heavy frame: summed  ·  no gap: in one bracket", loc="left", fontsize=8.5, color=INKS[GREY])
+    ax.set_xlabel("heavy frame: summed  ·  no gap: in one bracket", loc="left", color=INKS[GREY])
     tints = dict(zip(sizes, itertools.cycle(TINTS)))
     sides = {step: [_spread(side) for side in pattern.split("->")] for step, pattern in steps.items()}
     result, found = 1.1 + max(inputs[1] for inputs, _ in sides.values()), []
@@ -320,14 +311,12 @@ def patterns(steps: Mapping[str, str], sizes: Mapping[str, int], title: str) -> 
 
 def _spread(side: str) -> tuple[list[tuple[str, float]], float]:
     """Where the cells of a side of a pattern begin, and where the last one ends."""
-    cells, x, inside = [], 0.0, False
-    for mark in re.findall(r"\w+|[(),]", side):
-        if mark in "()":
-            inside = mark == "("
-            x += 0.14 * (not inside)
-        elif mark == ",":
-            x += 0.5
-        else:
-            cells.append((mark, x))
-            x += 1 if inside else 1.14
-    return cells, x
+    cells, x = [], 0.0
+    for tensor in side.split(","):
+        for group in re.findall(r"\([^)]*\)|\w+", tensor):
+            for name in group.strip("()").split():
+                cells.append((name, x))
+                x += 1
+            x += 0.14
+        x += 0.5
+    return cells, x - 0.5
