@@ -60,7 +60,7 @@ def chart(title="title"):
 
 def boxes_of(drawing, names):
     """The places of some texts, in pixels."""
-    drawing.figure.canvas.draw()
+    drawing.figure.draw_without_rendering()
     found = (text for ax in drawing.figure.axes for text in ax.texts if text.get_text() in names)
     return {text.get_text(): Text.get_window_extent(text) for text in found}
 

@@ -4,7 +4,6 @@ import itertools
 import math
 import re
 from collections.abc import Mapping, Sequence
-from itertools import groupby
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -54,7 +53,7 @@ def block(
     """
     lesson, upto = upto, upto or 7
     boxes = block_costs(config, batch, tokens, fused=fused)
-    kernels = [list(group) for _, group in groupby(boxes, key=lambda box: box.kernel)]
+    kernels = [list(group) for _, group in itertools.groupby(boxes, key=lambda box: box.kernel)]
     sums = [_sums(kernel) for kernel in kernels]
     flops, times = [box.flops for box in boxes], [own["seconds"] for own in sums]
     waits = [own["seconds"] for own in sums if own["bound"] == "memory"]

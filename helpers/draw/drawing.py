@@ -15,7 +15,6 @@ import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.path import Path as Line
@@ -129,7 +128,6 @@ def figure(width: float = WIDTH, height: float = 3.0, **panels: Any) -> tuple[Fi
     More axes by matplotlib's own names: `fig, (left, right) = draw.figure(ncols=2)`.
     """
     fig = Figure(figsize=(min(width, WIDTH), height))
-    FigureCanvasAgg(fig)
     return fig, fig.subplots(**panels)
 
 

@@ -64,8 +64,8 @@ def _power(base: int, power: int) -> str:
 
 def layouts() -> Drawing:
     """A strip per format, a cell per bit: how many are sign, exponent and fraction."""
-    counts = {fmt.name: (1, fmt.exponent_bits, fmt.fraction_bits) for fmt in _WIDEST_FIRST.values()}
-    rows_ = {f"{name}  {s} + {e} + {f}": "s" * s + "e" * e + "f" * f for name, (s, e, f) in counts.items()}
+    counts = {name: (fmt.exponent_bits, fmt.fraction_bits) for name, fmt in _WIDEST_FIRST.items()}
+    rows_ = {f"{name}  1 + {e} + {f}": "s" + "e" * e + "f" * f for name, (e, f) in counts.items()}
     return strips(rows_, "bfloat16 has float32's exponent bits", "s sign, e exponent, f fraction", tint="esf".index)
 
 
