@@ -17,7 +17,8 @@ from helpers.model import Config
 from helpers.roofline import Roofline
 
 from helpers.draw.drawing import (  # isort: skip
-    BLACK, BLUE, GREY, GROUNDS, INKS, TINTS, VERMILLION, Made, Place, arrow, canvas, cell, drawn, figure, note, rows,
+    BLACK, BLUE, GREY, GROUNDS, INKS, PLATE, TINTS, VERMILLION, Made, Place, arrow, canvas, cell, drawn, figure, note,
+    rows,
 )  # fmt: skip
 
 _TOP, _ROW, _MIDDLE = 128, 31, 86  # in pixels as shown: the first row, the height of a row, the centre of the boxes
@@ -246,9 +247,9 @@ def einsum_box(pattern: str, sizes: Mapping[str, int]) -> Made:
     x, y, wide, tall, over, up = 110.0, 284.0, 240, 155, 98, -65  # of the front, and to the back
     to_k, to_j, to_i = (sizes[k], wide, 0), (sizes[j], over, up), (sizes[i], 0, -tall)  # edges: their cells and way
     row = sizes[i] - 1  # of one number of the result, framed and followed into both inputs
-    _side(ax, ["result", *out], TINTS[0], (x, y), to_k, to_i, (1, row, 1, 1))
-    _side(ax, ["second input", *right], TINTS[1], (x, y - tall), to_k, to_j, (1, 0, 1, sizes[j]))
-    _side(ax, ["first input", *left], TINTS[2], (x + wide, y), to_j, to_i, (0, row, sizes[j], 1))
+    _side(ax, f"result\n{' '.join(out)}", TINTS[0], (x, y), to_k, to_i, (1, row, 1, 1))
+    _side(ax, f"second input\n{' '.join(right)}", TINTS[1], (x, y - tall), to_k, to_j, (1, 0, 1, sizes[j]))
+    _side(ax, f"first input\n{' '.join(left)}", TINTS[2], (x + wide, y), to_j, to_i, (0, row, sizes[j], 1))
     _write(ax, x - 10, y - tall / 2, f"{i} = {sizes[i]}", "right", weight="bold")
     _write(ax, x + wide / 2, y + 14, f"{k} = {sizes[k]}", "center", weight="bold")
     _write(ax, x + wide + over / 2 + 8, y + up / 2 + 10, f"{j} = {sizes[j]}, summed", weight="bold")
@@ -259,7 +260,7 @@ def einsum_box(pattern: str, sizes: Mapping[str, int]) -> Made:
     return fig, f"2 × {i} × {j} × {k} = {units.si(2 * cells, 'FLOP')}."
 
 
-def _side(ax: Axes, words: list[str], tint: str, corner: Place, first: Edge, second: Edge, frame: Any) -> None:
+def _side(ax: Axes, text: str, tint: str, corner: Place, first: Edge, second: Edge, frame: Any) -> None:
     """A side of the box from its corner along two edges, with lines between its cells where they are few, and a frame.
 
     The frame is around some of its cells: left, bottom, width and height, in cells.
@@ -273,9 +274,7 @@ def _side(ax: Axes, words: list[str], tint: str, corner: Place, first: Edge, sec
     left, bottom, width, height = frame
     outline = {"edgecolor": BLACK, "linewidth": 2.2, "joinstyle": "round"}
     ax.add_patch(Rectangle((left, bottom), width, height, fill=False, zorder=3, **outline, **look))
-    plate = {"boxstyle": "round,pad=0.2", "facecolor": "white", "linewidth": 0}
-    name, *letters = words
-    _write(ax, *cells.transform((m / 2, n / 2)), f"{name}\n{' '.join(letters)}", "center", bbox=plate)
+    _write(ax, *cells.transform((m / 2, n / 2)), text, "center", bbox=PLATE)
 
 
 @drawn("Patterns")
@@ -289,17 +288,16 @@ def patterns(steps: Mapping[str, str], sizes: Mapping[str, int], title: str) -> 
     ax.set_xlabel("heavy frame: summed  ·  no gap: in one bracket", loc="left", color=INKS[GREY])
     tints = dict(zip(sizes, itertools.cycle(TINTS)))
     sides = {step: [_spread(side) for side in pattern.split("->")] for step, pattern in steps.items()}
-    result, found = 1.1 + max(inputs[1] for inputs, _ in sides.values()), []
-    right = result + 0.1 + max(output[1] for _, output in sides.values())
-    for row, ((inputs, end), (output, _)) in enumerate(sides.values()):
+    result = 1.1 + max(end for (_, end), _ in sides.values())
+    right = result + 0.1 + max(end for _, (_, end) in sides.values())
+    found = [math.prod(sizes[name] for name, _ in output) for _, (output, _) in sides.values()]
+    for row, (((inputs, end), (output, _)), count) in enumerate(zip(sides.values(), found, strict=True)):
         kept = {name for name, _ in output}
         for name, x in [*inputs, *((name, result + x) for name, x in output)]:
             cell(ax, x, row - 0.38, f"{name}\n{sizes[name]}", tints[name], 0.76, fontsize=6.4, label="_")
             if name not in kept:
                 ax.add_patch(Rectangle((x, row - 0.38), 1, 0.76, fill=False, edgecolor=BLACK, linewidth=2.2, zorder=3))
         arrow(ax, (end + 0.15, row), (result - 0.15, row), GREY)
-        found.append(math.prod(sizes[name] for name in kept))
-    for row, count in enumerate(found):
         note(ax, f"{_short(count)} numbers", (right, row), weight="bold" if count == max(found) > min(found) else None)
     rows(ax, sides)
     ax.set(xlim=(-0.05, right + 2.8), xticks=[])
