@@ -32,16 +32,13 @@ def lines(series: Series, title: str, xlabel: str, ylabel: str, log: str = "",
         ax.plot(x, y, label=name, **look)
     ax.set(xscale="log" if "x" in log else "linear", yscale="log" if "y" in log else "linear")
     for axis in [getattr(ax, f"{name}axis") for name in log]:
-        axis.set_major_formatter(lambda x, _: f"{x:g}" if x < 1e4 else units.si(x, "").replace(" ", ""))
+        log_ticks(axis, lambda x, _: f"{x:g}" if x < 1e4 else units.si(x, "").replace(" ", ""))
     if levels:  # which shall not run through the name of a line
         ax.set_xlim(right=max(x[-1] for x, _ in series.values()))
     _levels(ax, levels or {}, 0)
     past_ends(ax)
     for text, at in (marks or {}).items():
         ax.plot(*at, "o", color=BLACK, markerfacecolor="white", markersize=7, zorder=4, label=text)
-    low, high = ax.get_ylim()
-    if "y" in log and 0.01 <= low < high < min(1e5, 1000 * low):  # powers of ten alone would be too few to read from
-        log_ticks(ax.yaxis)
     if marks:
         label_points(ax, marks, label="_mark", weight="bold")
     ends = {name: [number(values[0]), number(values[-1])] for name, (_, values) in series.items()}
@@ -120,7 +117,7 @@ def dots(values: Mapping[str, float | Place], title: str, xlabel: str, roles: Se
     fig, ax = canvas(0.85 + 0.3 * bool(limits or roles) + (0.4 if roles else 0.32) * len(table), title, xlabel)
     margin = max(max(spots) / min(spots), 10) ** (0.2 if roles else 0.06)
     ax.set(xscale="log", xlim=(min(spots) / margin, max(spots) * margin))
-    log_ticks(ax.xaxis, EngFormatter("s") if roles else "{x:g}", few=max(spots) < 100 * min(spots))
+    log_ticks(ax.xaxis, EngFormatter("s") if roles else "{x:g}")
     looks, columns = ((VERMILLION, "s"), (BLUE, "o"))[0 if roles else 1 :], zip(*table.values(), strict=True)
     for role, (colour, marker), column in zip(roles or ["_value"], looks, columns, strict=True):
         ax.plot(column, range(len(table)), marker, color=colour, markersize=8.5, zorder=4, label=role)

@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.path import Path as Line
 from matplotlib.text import Annotation, Text
-from matplotlib.ticker import Formatter, FuncFormatter, LogLocator, NullLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 from matplotlib.transforms import Bbox
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
@@ -148,9 +148,10 @@ def rows(ax: Axes, names: Iterable[str], head: float = 0.0) -> None:
     ax.tick_params(axis="y", length=0)
 
 
-def log_ticks(axis: Axis, form: str | Formatter = "{x:g}", few: bool = True) -> None:
+def log_ticks(axis: Axis, form: Any = "{x:g}") -> None:
     """Ticks of a logarithmic axis at powers of ten alone, or where these are few at 1, 2, 5, 10 and so on."""
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if few else (1,)))
+    low, high = axis.get_view_interval()
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 100 * low else (1,)))
     axis.set_major_formatter(form)
     axis.set_minor_locator(NullLocator())
 

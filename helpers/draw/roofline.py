@@ -12,7 +12,7 @@ from matplotlib.ticker import EngFormatter
 from helpers import units
 
 from helpers.draw.drawing import (  # isort: skip
-    BLACK, BLUE, DASHES, GREEN, GREY, GROUNDS, INKS, LOOKS, PLATE, VERMILLION, WIDTH, Made, Place, arrow, canvas,
+    BLACK, BLUE, DASHES, GREEN, GREY, GROUNDS, INKS, LOOKS, PLATE, VERMILLION, WIDTH, Made, arrow, canvas,
     drawn, label_points, legend, log_ticks, note, number,
 )  # fmt: skip
 from helpers.roofline import Roofline
@@ -32,11 +32,6 @@ class Point:
     intensity: float
     predicted: float | None = None
     measured: float | None = None
-
-    @property
-    def place(self) -> Place:
-        """Where it is drawn."""
-        return self.intensity, self.measured or self.predicted
 
 
 @drawn("Roofline plot")
@@ -60,7 +55,7 @@ def roofline(
     roof, those above this line are small and grey. `moves` names pairs of points: an arrow leads from first to second,
     with the gain. `intensities`: ends of the axis. Raises ValueError for a move between points that are not there.
     """
-    places = {point.label: point.place for point in points}
+    places = {point.label: (point.intensity, point.measured or point.predicted) for point in points}
     if missing := {name for pair in moves for name in pair} - set(places):
         raise ValueError(f"there is no point {', '.join(sorted(missing))} to draw a move of; there are {list(places)}")
     ridges = sorted({roof.ridge for roof in roofs.values()})
@@ -68,13 +63,13 @@ def roofline(
     fig, ax = canvas(height, title, "arithmetic intensity (FLOP/byte)", "FLOP/s")
     spots = [p.intensity for p in points] + ridges
     low, high = intensities or (min(spots) / 8, max(spots) * 16)
-    heights = [p.place[1] for p in points] + [y for r in roofs.values() for y in (r.attainable(low), r.peak)]
+    heights = [rate for _, rate in places.values()] + [y for r in roofs.values() for y in (r.attainable(low), r.peak)]
     span = max(heights) / min(heights)
     floor, ceiling = min(heights) / (2.5 if span > 3 else 1.2), max(heights) * max(span**0.16, 1.25)
     ax.set(xscale="log", yscale="log", xlim=(low, high), ylim=(floor, ceiling))
     ax.grid(visible=False)
-    log_ticks(ax.xaxis, few=high < 100 * low)
-    log_ticks(ax.yaxis, EngFormatter(sep=" "), few=ceiling < 100 * floor)
+    log_ticks(ax.xaxis)
+    log_ticks(ax.yaxis, EngFormatter(sep=" "))
     fig.set_layout_engine("none")  # the labels are placed in pixels, so the axes must stay
     ax.set_position((0.62 / WIDTH, 0.48 / height, 1 - 0.75 / WIDTH, 1 - 0.76 / height))
     _shade(ax, roofs, ridges)
@@ -89,7 +84,7 @@ def roofline(
         _roof(ax, "half", lower, DASHES, True)
         left = low * (roof.ridge / low) ** 0.64
         note(ax, "half the roof", (left, lower.attainable(left)), (6, -6))
-        loud = [point for point in points if point.place[1] < lower.attainable(point.intensity)]
+        loud = [point for point in points if places[point.label][1] < lower.attainable(point.intensity)]
     for point in points:
         _, ink, marker = _REGIONS[_region(point, roofs)]
         ink, size = (ink, 7.5) if point in loud else (GREY, 5)
@@ -97,7 +92,7 @@ def roofline(
         if point.measured:
             look = {"markerfacecolor": ink, "markeredgecolor": "white", "markeredgewidth": 0.8, "zorder": 6}
         label = f"{point.label} {'measured' if point.measured else 'predicted'}"
-        ax.plot(*point.place, marker, label=label, markersize=size, **look)
+        ax.plot(*places[point.label], marker, label=label, markersize=size, **look)
     for (x, rate), (right, better) in ([places[name] for name in pair] for pair in moves):
         style = {"arrowstyle": "-|>", "linewidth": 1.6, "shrinkA": 7, "shrinkB": 7, "connectionstyle": "arc3,rad=0.15"}
         arrow(ax, (x, rate), (right, better), BLACK, **style)
