@@ -15,6 +15,7 @@ import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
+from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.path import Path as Line
@@ -235,7 +236,9 @@ def _contents(ax: Axes) -> Iterable[str]:
             if isinstance(axis.get_major_formatter(), FuncFormatter):  # named ticks, say one per format
                 limits = ", ".join(" ".join(label.get_text().split()) for label in axis.get_ticklabels())
             yield f"{name}: {axis.get_label_text()} {limits}".replace(":  ", ": ")
-    yield from (f"{line.get_label()}: {_points(line.get_xydata())}" for line in filter(_named, ax.lines))
+    for marks in filter(_named, [*ax.lines, *(marks for marks in ax.collections if isinstance(marks, PathCollection))]):
+        points = marks.get_xydata() if marks in ax.lines else marks.get_offsets()
+        yield f"{marks.get_label()}: {_points(points)}"
     for bars in filter(_named, ax.containers):
         sizes = [bar.get_width() if bars.orientation == "horizontal" else bar.get_height() for bar in bars]
         yield f"{bars.get_label()}: {' '.join(map(number, sizes))}"
