@@ -103,6 +103,9 @@ def block(
             wide = 62 * own["seconds"] / max(times)
             ax.add_patch(Rectangle((508, _y(middle) + 8), wide, 3, color=ink, linewidth=0))
             _write(ax, 624, _y(middle), own["bound"], "right", fontsize=8, color=INKS[ink])
+        if upto >= 7:
+            wide = 120 * sum(box.kept for box in kernel) / sum(box.kept for box in boxes)
+            ax.add_patch(Rectangle((698 - wide, _y(middle) + 8), wide, 3, color=BLACK, linewidth=0))
     ax.plot([30, right], [_y(row - 0.5)] * 2, color=BLACK, linewidth=0.8, **_PLAIN)
     _write(ax, _MIDDLE, _y(row), "the block", "center", weight="bold")
     total = _sums(boxes) | {"ridge": "", "parameters": _short(sum(box.parameters for box in boxes))}
