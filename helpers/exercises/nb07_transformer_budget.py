@@ -29,7 +29,8 @@ guess("peak_recomputed", "Weights and moments stay, one block at a time exists i
     (7.3, "Weights and moments alone take 7.3 MB."),
     (9.57, "Is one of them left out? Weights, moments, gradients, and a whole block that runs again."),
     (7.3 + 26.1 / 16, "And the block that runs again, and the gradients so far?"),
-    (11.04, "And the gradients so far?"))
+    (11.04, "And the gradients so far?"),
+    (33.4, "That is the peak without recomputation."))
 guess("one_user", "A token needs all weights (of the input embedding one row alone) and the cache.",
     (lambda right: right / 2, "Half: of one H100, or with two bytes a number."),
     (lambda right: 2 * right, "Twice too much: two devices halve the time, and only once."),
@@ -71,7 +72,7 @@ def _fit(
         rounded((memory - states * n / (devices if shared else 1)) / each), least)
 
 
-_ALL = "That is for all the devices together: they share the states, but each has whole texts. How many fit on one?"
+_ALL = "That is for all the devices together: they share the states, but no text. How many fit on one?"
 _ZERO = "Nothing fits when the states alone are too large: return 0."
 function("largest_batch",
     _fit(), [
@@ -142,7 +143,7 @@ function("cheapest_machine",
     (lambda o, w, d, m, n: _cheapest(o, w, d, m, n, lambda hours, price, devices: devices * d * price),
      "You priced the devices, or all their days: only the time that they work costs."),
     (lambda o, w, d, m, n: min(o, key=lambda name: o[name][1]),
-     "That is the lowest price of an hour: what do all the hours cost, and does it meet the deadline?"),
+     "That goes by the price of an hour alone: what do all the hours cost, and does it meet the deadline?"),
     (lambda *a: _cheapest(*a, by=lambda hours, price, devices: hours),
      "You took the fastest, so the fewest devices: the question is which costs least."),
     (lambda *a: _cheapest(*a, by=lambda hours, price, devices: devices * hours * price),
