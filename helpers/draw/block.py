@@ -58,7 +58,7 @@ def block(
     sums = [_sums(kernel) for kernel in kernels]
     flops, times = [box.flops for box in boxes], [own["seconds"] for own in sums]
     waits = [own["seconds"] for own in sums if own["bound"] == "memory"]
-    finding = f"{config.name}: {len(waits)} of {len(sums)} kernels wait for memory"
+    finding = f"{config.name}: {len(waits)} of {len(sums)} kernels are memory-bound"
     if upto >= 6:
         finding += f", for {sum(waits) / sum(times):.0%} of the least time"
     elif upto < 5:
