@@ -231,15 +231,17 @@ def sweep(
     if not 4096 <= most <= free // 2:
         limits = f"from 4 KiB to half of the {units.iec(free)} that are free"
         raise ValueError(f"a working set has {limits} on {where}, got {units.iec(most)}")
-    memory, found, turns = torch.ones(most // 4, device=where), defaultdict(list), {}  # zeros might not be written
+    memory, work = torch.ones(most // 4, device=where), []  # ones are written; zeros might not be
+    for size in sizes:
+        kernels = _kernels(memory[: size // 4], threads)
+        for place, (kernel, (moved, call, parts)) in enumerate(kernels.items()):
+            start = place * len(parts) // len(kernels)  # far from what the other kernels have just used
+            turns = itertools.cycle(parts[start:] + parts[:start])  # each round goes on where the last one left it
+            work.append(((size, kernel, moved), call, turns, seconds / rounds / len(sizes) / len(kernels)))
+    found = defaultdict(list)
     for _ in range(rounds):
-        for size in sizes:
-            kernels = _kernels(memory[: size // 4], threads)
-            for place, (kernel, (moved, call, parts)) in enumerate(kernels.items()):
-                start = place * len(parts) // len(kernels)  # far from what the other kernels have just used
-                turn = turns.setdefault((size, kernel), itertools.cycle(parts[start:] + parts[:start]))
-                run = _timed(call, turn, where, seconds / rounds / len(sizes) / len(kernels), threads)
-                found[size, kernel, moved].append(run)
+        for one, call, turns, share in work:
+            found[one].append(_timed(call, turns, where, share, threads))
     best = {size: [] for size in sizes}
     for (size, kernel, moved), its in found.items():
         run = timing.fastest(its)

@@ -2,7 +2,7 @@
 
 import copy
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
@@ -84,6 +84,13 @@ def _cost(exercise: Exercise, function: Callable[..., Any], arguments: tuple[Any
     return getattr(found, exercise.cost)
 
 
+def _storages(tree: Any) -> Iterator[torch.UntypedStorage]:
+    """The storages of the tensors with strides and data in nested lists, tuples and dictionaries."""
+    for tensor in tree_leaves(tree):
+        if isinstance(tensor, torch.Tensor) and tensor.layout == torch.strided and not tensor.is_meta:
+            yield tensor.untyped_storage()
+
+
 class _NewMemory(TorchDispatchMode):
     """Adds up the bytes of every storage that turns up in an operation and does not lie in one that was there before.
 
@@ -92,25 +99,21 @@ class _NewMemory(TorchDispatchMode):
 
     def __init__(self, known: Any) -> None:
         super().__init__()
-        self._seen: list[torch.UntypedStorage] = []  # kept alive, so that no address is used twice
+        self._seen = list(_storages(known))  # kept alive, so that no address is used twice
         self.nbytes = self.foreign = 0  # foreign: made outside PyTorch, say by NumPy
-        self.see(known)
-        self.nbytes = self.foreign = 0
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
         return False  # the wrapper that True asks for imports torch._dynamo, which takes a second
 
     def see(self, tensors: Any) -> None:
-        for tensor in tree_leaves(tensors):
-            if isinstance(tensor, torch.Tensor) and tensor.layout == torch.strided and not tensor.is_meta:
-                new, address = tensor.untyped_storage(), tensor.untyped_storage().data_ptr()
-                if not any(0 <= address - old.data_ptr() <= old.nbytes() - new.nbytes() for old in self._seen):
-                    self._seen.append(new)
-                    if new.resizable():
-                        self.nbytes += new.nbytes()
-                    else:
-                        self.foreign += new.nbytes()
+        for new in _storages(tensors):
+            if not any(0 <= new.data_ptr() - old.data_ptr() <= old.nbytes() - new.nbytes() for old in self._seen):
+                self._seen.append(new)
+                if new.resizable():
+                    self.nbytes += new.nbytes()
+                else:
+                    self.foreign += new.nbytes()
 
     def __torch_dispatch__(self, op: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = op(*args, **(kwargs or {}))

@@ -209,10 +209,8 @@ def _draw_pattern(r: random.Random) -> tuple[str, dict[str, int]]:
 function("einsum_flops",
     _loops(lambda ins, out: set(ins)), [
     (_loops(lambda ins, out: set(ins), flop=1), "You counted MACs: each is a multiplication and an addition, 2 FLOPs."),
-    (_loops(lambda ins, out: ins),
-     "You multiplied a name once for each input that has it: the loops run once over each name."),
-    (_loops(lambda ins, out: ins + out),
-     "You multiplied a name once for each place that has it: the loops run once over each name."),
+    *((_loops(count), "You multiplied a name once for each place that has it: the loops run once over each name.")
+      for count in (lambda ins, out: ins, lambda ins, out: ins + out)),
     (_loops(lambda ins, out: out),
      "You counted the elements of the output: each of them is a sum over the names that are missing."),
     (_loops(lambda ins, out: set(ins) - set(out)),
