@@ -52,8 +52,9 @@ def roofline(
     differ by their dashes, and those named in `datasheet` are thin and black. Above all roofs it is grey. The regions
     below have names: memory-bound under all roofs, compute-bound under all, and in between what depends on the roof.
     A point is open where predicted, filled where measured; with `half`, which draws a dashed line at half of a single
-    roof, those above this line are small and grey. `moves` names pairs of points: an arrow leads from first to second,
-    with the gain. `intensities`: ends of the axis. Raises ValueError for a move between points that are not there.
+    roof, those between this line and a tenth over the roof are small, grey and without a name. `moves` names pairs of
+    points: an arrow leads from first to second, with the gain. `intensities`: ends of the axis. Raises ValueError for a
+    move between points that are not there.
     """
     places = {point.label: (point.intensity, point.measured or point.predicted) for point in points}
     if missing := {name for pair in moves for name in pair} - set(places):
@@ -84,7 +85,9 @@ def roofline(
         _roof(ax, "half", lower, DASHES, True)
         left = low * (roof.ridge / low) ** 0.64
         note(ax, "half the roof", (left, lower.attainable(left)), (6, -6))
-        loud = [point for point in points if places[point.label][1] < lower.attainable(point.intensity)]
+        within = {p.label: lower.attainable(p.intensity) <= places[p.label][1] < roof.attainable(p.intensity) / 0.9
+                  for p in points}  # fmt: skip
+        loud = [point for point in points if not within[point.label]]
     for point in points:
         _, ink, marker = _REGIONS[_region(point, roofs)]
         ink, size = (ink, 7.5) if point in loud else (GREY, 5)
@@ -100,9 +103,9 @@ def roofline(
         look = {"shift": (12, -14)} if right > x else {"shift": (-2, -4), "ha": "right"}
         middle = math.sqrt(x * right), math.sqrt(rate * better)
         note(ax, f"× {number(better / rate)}", middle, weight="bold", **look)
-    labels = label_points(ax, places, fontsize=8, zorder=7)
-    for label, point in zip(labels, points, strict=True):
-        if half and point in loud:
+    labels = label_points(ax, {point.label: places[point.label] for point in loud}, fontsize=8, zorder=7)
+    for label, point in zip(labels, loud, strict=True):
+        if half:
             label.set(color=INKS[_REGIONS[_region(point, roofs)][1]], weight="bold")
     found: dict[str, list[str]] = {}
     for point in points:

@@ -28,11 +28,6 @@ guess("bfloat16_here", "",
 guess("gelu_in_a_cache", "Its bytes should come from a cache here.",
     *((ratio, "So it might be if it had waited for its bytes.") for ratio in (0.08, 0.1, 0.5)),
     (1, "Exactly as long as its bytes from main memory would take: that would be chance."))
-guess("launches_of_a_block", "There are ten kernels, and attention is one of them.",
-    (1, "That is a single launch: each kernel has one."),
-    (11.6, "The three boxes of attention are one kernel."),
-    (50, "Those are microseconds: divide by the least time."),
-    (0.1, "It is upside down: the launches take longer."))
 
 _SLOPE = "That is the bandwidth: at 1 FLOP/B this is what is attainable. Here it is more."
 _TERA = "In FLOP/s, please: that is a number of TFLOP/s."
@@ -165,34 +160,6 @@ function("bottleneck",
            (2**20, 2**20, 0.5, 2**20, 2**21), (2**20, 2**20, 1.0, 2**20, 2**21), (2**20, 2**20, 2.0, 2**20, 2**21)],
     draw=_draw_point, words=("impossible", "neither", "memory", "compute"))
 
-
-def _layer(
-    batch: int, d: int, f: int, peak: float, bandwidth: float, *, flop: int = 2, item: float = 2, parts: str = "xwy",
-) -> tuple[float, float]:
-    numbers = {"x": batch * d, "w": d * f, "y": batch * f}
-    return flop * batch * d * f / peak, item * sum(numbers[part] for part in parts) / bandwidth
-
-
-function("layer_seconds",
-    lambda *a: max(_layer(*a)), [
-    (lambda *a: sum(_layer(*a)), "You added the two times: at best they overlap, and the larger one is all."),
-    (lambda *a: min(_layer(*a)), "You took the smaller of the two times: the op is done when both are."),
-    (lambda *a: _layer(*a)[0], "That is the arithmetic alone: a batch of 1 waits for the weights."),
-    (lambda *a: _layer(*a)[1],
-     "That is the memory alone, or FLOPs without the batch: one of 512 waits for the arithmetic."),
-    (lambda *a: _layer(*a)[0] * a[3] / max(_layer(*a)), "That is the rate, in FLOP/s: the question asks for seconds."),
-    (lambda *a: max(_layer(*a, flop=1)), "A multiply-accumulate is two FLOP: you counted each as one."),
-    (lambda *a: max(_layer(*a, item=4)), "You took 4 bytes per number: bfloat16 has 2."),
-    (lambda *a: max(_layer(*a, item=1)), "You took 1 byte per number: bfloat16 has 2."),
-    (lambda *a: max(_layer(*a, parts="xw")), "You forgot the write: the output has batch × f numbers."),
-    (lambda *a: max(_layer(*a, parts="w")), "That reads the weights alone: input and output move, too."),
-    (lambda *a: max(_layer(1, *a[1:])), "That is one example: there are `batch` of them."),
-    (lambda *a: max(_layer(*a)[0], _layer(1, *a[1:])[1]), "Input and output have a row for each example of the batch."),
-    ],
-    cases=[(batch, 4096, 16384, *machine) for batch in (1, 512)
-           for machine in ((312e12, 2.039e12), (989.5e12, 3.35e12), (150e9, 30e9))]
-           + [(512, 64, 96, 989.5e12, 3.35e12), (8, 64, 96, 989.5e12, 3.35e12)],
-    draw=lambda r: (r.randint(1, 999), r.randint(1, 99), r.randint(1, 99), *r.choice(((15e12, 1e12), (150e9, 30e9)))))
 
 _REASONS = ("cache", "clock", "dtype", "count")
 parts("above_the_roof",
