@@ -24,9 +24,6 @@ guess("misspelt_width", "The names width and widht occur once each, so each is s
       (16, "The two sums are multiplied."), ("error", "No error: that is the trouble."))
 guess("slow_digit", "Head 1 begins after the four channels of head 0.", (1, "That is the next channel of head 0."),
       (2, "There are two heads, and each has four channels."), (5, "That is channel 1 of head 1."))
-guess("converted_wrongly", "For Llama 2 70B the wrong line gives the right number, by luck: 64 / 8 is 8. For TinyLlama "
-      "32 / 4 is 8, too, and it has 4 key heads, so 8 is wrong.",
-      ("both", "For one of them the line is right, by luck."), ("Llama 2 70B", "Work out 64 / 8."))
 guess("swap_in_checked_function", "What comes second is taken for the token, in the argument and in the result: they "
       "come from the same tensor, so they agree.", ("raises", "No second argument knows the width."))
 guess("flops_of_names", "It is 2 × the sizes of all different names, multiplied.",
@@ -124,35 +121,6 @@ def _counting(*shape: int, start: int = 0) -> torch.Tensor:
     return torch.arange(start, start + math.prod(shape), dtype=torch.float64).view(shape)
 
 
-def _patches(image: torch.Tensor, size: int, order: str = "ijklc") -> torch.Tensor:
-    """Patches with their dimensions in that order: i and j say which patch, k and l which pixel, c the channel."""
-    height, width, _ = image.shape
-    rows, columns = height // size, width // size
-    parts = image.view(rows, size, columns, size, -1).permute(["ikjlc".index(name) for name in order])
-    return parts.reshape(height * width // size**2, -1)
-
-
-def _draw_image(r: random.Random) -> tuple[torch.Tensor, int]:
-    size = r.randint(2, 4)
-    return _counting(size * r.randint(2, 4), size * r.randint(2, 4), r.randint(1, 4)), size
-
-
-function("patchify",
-    _patches, [
-    (lambda image, size: _patches(image, size, "jiklc"),
-     "Your patches come column by column; in reading order the row of the patch is the slow digit."),
-    (lambda image, size: _patches(image, size, "ijckl"), "Inside a patch your channel comes first; it comes last."),
-    (lambda image, size: _patches(image, size, "ijlkc"), "Inside a patch you go down the columns; rows come first."),
-    (lambda image, size: rearrange(image, "(p y) (q x) c -> (y x) (p q c)", p=size, q=size),
-     "You split both with the pixel as the slow digit: in (y p) (x q) it is the patch."),
-    (lambda image, size: rearrange(image, "(y p) (x q) c -> (y x) (p q c)", p=size),
-     "einops stops at the pattern. Pixels need two names, p and q, and both the size `size`."),
-    (lambda image, size: image.reshape(-1, size * size * image.shape[2]),
-     "That cuts the image's memory in pieces: a patch is a square, and its rows lie apart in memory."),
-    ],
-    cases=[(_counting(4, 6, 3), 2), (_counting(6, 3, 1), 3), (_counting(8, 4, 2), 2)], draw=_draw_image)
-
-
 def _averaged(w: torch.Tensor, digits: tuple[int, ...], gone: int) -> torch.Tensor:
     return w.unflatten(0, digits).mean(gone).flatten(0, 1)
 
@@ -184,53 +152,6 @@ function("average_heads",
     draw=_draw_heads,
     same={"return reduce(w, pattern, 'mean', kv=kv, group=heads / kv)":
           "einops refuses 2.0, unless it has just seen 2: then it finds the same pattern in its cache"})
-
-
-def _names(pattern: str) -> tuple[list[str], list[str]]:
-    """The names of the inputs, with repetitions, and those of the output."""
-    left, right = pattern.split("->")
-    return left.replace(",", " ").split(), right.split()
-
-
-def _loops(count: Callable[[list[str], list[str]], list[str] | set[str]], flop: int = 2) -> Callable[..., int]:
-    """The FLOPs where the loops run over the names that `count` gives, of those of the inputs and of the output."""
-    return lambda pattern, sizes: flop * math.prod(sizes[name] for name in count(*_names(pattern)))
-
-
-def _draw_pattern(r: random.Random) -> tuple[str, dict[str, int]]:
-    """Names of which some are parts of others, and sizes for more names than the pattern has."""
-    names = r.sample(("h", "hi", "heads", "k", "key", "t", "token", "b"), 6)
-    both, first, second, spare = names[:2], names[2:4], names[4:5], names[5]
-    result = [*r.sample(both, r.randint(0, 1)), *first, *second]
-    sizes = dict(zip([*names, "batch"], r.sample(range(2, 30), 7), strict=True))
-    return f"{' '.join(both + first)}, {' '.join(second + both)} -> {' '.join(result)}", sizes | {spare: 31}
-
-
-function("einsum_flops",
-    _loops(lambda ins, out: set(ins)), [
-    (_loops(lambda ins, out: set(ins), flop=1), "You counted MACs: each is a multiplication and an addition, 2 FLOPs."),
-    *((_loops(count), "You multiplied a name once for each place that has it: the loops run once over each name.")
-      for count in (lambda ins, out: ins, lambda ins, out: ins + out)),
-    (_loops(lambda ins, out: out),
-     "You counted the elements of the output: each of them is a sum over the names that are missing."),
-    (_loops(lambda ins, out: set(ins) - set(out)),
-     "You counted only the names that are summed: that is the cost of one element of the output."),
-    (lambda pattern, sizes: 2 * math.prod(sizes.values()),
-     "You multiplied all the sizes given: take only the names that the pattern has."),
-    (lambda pattern, sizes: 2 * math.prod(size for name, size in sizes.items() if name in pattern),
-     "A name may be a part of another, as h of heads: split the pattern into names."),
-    (lambda pattern, sizes: 2 * math.prod(sizes[name] for name in {*pattern} - {*" ,->"}),
-     "A name may have several letters: split the pattern at the spaces."),
-    (lambda pattern, sizes: 2 * math.prod(sizes[name] for name in set(_names(pattern.replace(",", ""))[0])),
-     "There may be no space at the comma: put one in its place, or two names become one."),
-    (lambda pattern, sizes: 2 * math.prod(
-        sizes[name] for name in set(pattern.split(" -> ")[0].replace(",", " ").split())),
-     "There may be no space at the arrow: split at '->'."),
-    ],
-    cases=[("i j, j k -> i k", {"i": 3, "j": 5, "k": 7}), ("i j,j k->i k", {"i": 3, "j": 5, "k": 7}),
-           ("token width, width out -> token out", {"token": 16, "width": 32, "h": 12, "heads": 4, "out": 8}),
-           ("b t h c, b s h c -> b h t s", {"b": 2, "h": 12, "t": 1024, "s": 1024, "c": 64}), ("i, i ->", {"i": 1000})],
-    draw=_draw_pattern)
 
 
 def _attention(apart: str = "h c", softmax: int = -1, together: str = "h c", wide: bool = False) -> Callable:
