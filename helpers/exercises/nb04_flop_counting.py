@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import torch
 
-from helpers.exercises.exercise import function, guess, part, parts, value, whole
+from helpers.exercises.exercise import function, guess, part, parts, whole
 
 # fmt: off
 
@@ -14,25 +14,12 @@ guess("triple_loop", "20 elements, each with 3 multiplications and 2 additions."
     (40, "You counted the additions."),
     (20, "That is how many elements the result has."))
 
-guess("silent_ops", "Only x @ x gets a number.",
-    (2, "The elementwise ones are not alone: it misses products as well."),
-    (3, "Nearly all products are missed, too: those with a vector, and attention's."),
-    (4, "It misses products with a vector, too, and attention's."),
-    (1, "That is how many it knows."))
-
 guess("backward_products", "The gradients of w2, of the hidden layer and of w1.",
     (335.5, "That is the rule, twice the forward pass: one of its four products does not run."),
     (167.8, "That is as much as the forward pass, or four products in MACs: three run."),
     (369.1, "That is the whole step."),
     (100.7, "Those are MACs."),
     (lambda right: 1e6 * right, "In FLOP that is right: the answer is wanted in MFLOP."))
-
-guess("recomputed_step", "Another forward pass: 2 more than without.",
-    (12, "Only the forward pass runs again, not the whole step."),
-    (10, "The backward pass costs 4; the forward pass, which runs again, costs 2."),
-    (9, "The forward pass is a third of the step, not half."),
-    (6, "Computing again is work."),
-    (4, "That is the backward pass alone."))
 
 guess("fused_backward", "It kept no scores, so it computes them again: five products in place of four.",
     *((percent, "It does not do less arithmetic: it moves fewer bytes.") for percent in (-50, -25, -20)),
@@ -49,27 +36,6 @@ guess("count_over_rule", "The attention products have no parameters: they add ab
     (lambda right: right / 100, "The answer is wanted in percent."))
 
 _MAC = "You counted MACs: each is a multiplication and an addition, 2 FLOPs."
-
-
-def _products(number: float) -> Callable[..., float]:
-    return lambda batch, width, hidden: 2 * number * batch * width * hidden
-
-
-function("mlp_step",
-    lambda batch, width, hidden: 10 * batch * width * hidden, [
-    (_products(2.5), _MAC),
-    (_products(1), "That is one product, or two in MACs: how many does the whole step have?"),
-    (_products(2), "You forgot the backward pass: the step is forward and backward."),
-    (_products(3), "That is three products, or six in MACs: list those of the whole step, for both layers."),
-    (_products(4), "You assumed the backward pass costs as much as the forward: the second layer needs two products."),
-    (_products(6), "You counted a gradient of x: x is data, so the first layer needs none."),
-    (lambda b, w, h: 10 * w * h, "You forgot the batch: that is the step for one example."),
-    (lambda b, w, h: 10 * b * w * w, "Each weight is width × hidden: one of its sides is hidden."),
-    (lambda b, w, h: 10 * b * w * h + 4 * w * h, "The update of the weights is no matrix product."),
-    ],
-    cases=[(64, 512, 2048), (3, 8, 6), (32, 100, 300)],
-    draw=lambda r: (r.randint(1, 99), r.randint(1, 999), r.randint(1, 999)),
-    same={"backward = 2 * product + product": "the factor is 1"})
 
 
 def _conv(b: int, i: int, o: int, h: int, w: int, k: int) -> int:
@@ -95,8 +61,6 @@ function("conv_flop",
     (lambda b, i, o, h, w, k: _conv(1, i, o, h, w, k), "You forgot the batch."),
     (lambda b, i, o, h, w, k: _conv(b, 1, o, h, w, k), "You forgot the input channels: each output sums over all."),
     (lambda b, i, o, h, w, k: _conv(b, i, 1, h, w, k), "You forgot the output channels: each has a kernel of its own."),
-    (lambda b, i, o, h, w, k: _conv(b, i, o, h, w, k) // k,
-     "You treated the kernel as a line: it has kernel × kernel weights per channel."),
     ]],
     cases=[((1, 3, 64, 48), (16, 3, 5, 5)), ((8, 64, 28, 20), (128, 64, 4, 4)), ((2, 4, 9, 7), (6, 4, 3, 3))],
     draw=lambda r: ((r.randint(1, 9), c := r.randint(1, 64), r.randint(9, 40), r.randint(9, 40)),
@@ -127,7 +91,6 @@ function("transformer_flop",
     (_gpt(22), "You forgot the output after the attention, or one of the others: D × D for each token."),
     (_gpt(head=0), "You forgot the head: the last product, D × V for each token."),
     (_gpt(head=4), "You counted the embedding, too: looking a row up multiplies nothing."),
-    (lambda n, d, t, v: _gpt(head=0)(n, d, t, v) + 2 * d * v, "The head meets each token."),
     (lambda n, d, t, v: n * _gpt()(1, d, t, v), "The head comes once, after the last layer."),
     (lambda n, d, t, v: _gpt()(1, d, t, v), "That is a single layer: multiply by the number of layers."),
     ],
@@ -141,8 +104,6 @@ function("moe_training",
     (lambda s, e, z, c, t: 8 * (s + c * z) * t, "That is with recomputation: nothing is recomputed here."),
     (lambda s, e, z, c, t: 6 * (s + e * z) * t, "You counted all experts: a token meets only the chosen ones."),
     (lambda s, e, z, c, t: 6 * (s + z) * t, "That is one expert: a token meets as many as are chosen."),
-    (lambda s, e, z, c, t: 6 * (s + c * z / e) * t, "Do not divide by the experts: `size` is that of one."),
-    (lambda s, e, z, c, t: 6 * (s + z) * c * t, "The shared parameters are met once, however many experts are chosen."),
     (lambda s, e, z, c, t: 6 * c * z * t, "The shared parameters are missing: every token meets them."),
     (lambda s, e, z, c, t: 6 * s * t + c * z * t, "The 6 belongs to both terms: parentheses."),
     (lambda s, e, z, c, t: 6 * (s + c * z), "That is for one token."),
@@ -164,19 +125,6 @@ parts("audit",
         (100 * _MFU, "That is in percent: a fraction of 1 is asked for."),
     ], tolerance=1e-2))
 
-_WEEKS = 8 * 989.5e12 * 21 * 86400
-value("three_weeks", _WEEKS, [
-    (2 * _WEEKS, "Twice as much: eight cards, and 1,979 TFLOP/s is the sparse rate, twice the dense one."),
-    (_WEEKS / 2, "Half of it: 989.5 TFLOP/s is dense already, and in FLOPs."),
-    (_WEEKS / 8, "That is one device: there are eight."),
-    (_WEEKS / 3, "That is a third: one week, or eight hours a day."),
-    (_WEEKS / 24, "You counted one hour a day."),
-    (_WEEKS / 3600, "A peak is per second: those are hours."),
-    (_WEEKS / 86400, "A peak is per second, and a day has 86 400 of them."),
-    (_WEEKS / 1e12, "In FLOP, please: those are TFLOP."),
-    (1.4e22, "Rounded too far: give three digits."),
-], unit="FLOP", tolerance=5e-3)
-
 function("low_rank",
     lambda x, w, a, b: x @ w + (x @ a) @ b, [
     (lambda x, w, a, b: x @ (w + a @ b),
@@ -186,8 +134,6 @@ function("low_rank",
     (lambda x, w, a, b: x @ w, "You left out the low-rank part."),
     (lambda x, w, a, b: x @ a @ b, "You left out x @ w."),
     (lambda x, w, a, b: x @ w + a @ b, "The low-rank part is multiplied by x, too."),
-    (lambda x, w, a, b: x @ w @ a @ b, "The low-rank part is added to w, not applied after it."),
-    (lambda x, w, a, b: x @ w.T + (x @ a) @ b, "Take w as it is: F.linear wants a weight that is transposed."),
     (lambda x, w, a, b: x @ w + x @ a @ b / a.shape[1], "No scale was asked for: add the whole update."),
     ],
     cases=[(x := torch.tensor([[3.0, -1, 2]]), w := torch.tensor([[2.0, 1, 0], [0, 3, 1], [1, 0, -2]]),
