@@ -1,4 +1,4 @@
-"""Tensors on their storage: grids above strips, steps, merging, cache lines; strips of any cells."""
+"""Tensors on their storage: grids above strips, steps, merging; strips of any cells."""
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +14,6 @@ from helpers.draw.drawing import (  # isort: skip
 from helpers.storage import layout, offset_of, plan_view, same_storage
 
 _DIM_COLOURS = (BLUE, GREEN, INKS[VERMILLION])
-_LINE = 64  # bytes of a cache line
 _MARGIN = 2.2  # room for the names at the left; lengths here are in storage cells
 Views = Mapping[str, torch.Tensor]
 
@@ -204,39 +203,6 @@ def merging(views: Views, title: str) -> Made:
         ax.text(0, y + 1.15, words, weight="bold", color=INKS[colour], fontsize=8.5)
     ax.set(xlim=(-0.1, max(cells.values()) + 0.1), ylim=(-3.3 * (len(views) - 1) - 1.4, 2.5))
     return fig, f"{'; '.join(findings)}."
-
-
-@drawn("Cache lines")
-def walk(views: Views, title: str) -> Made:
-    """The cache lines of 64 bytes that 16 steps of a walk touch: a row per line of memory, a cell per element.
-
-    `views` maps the name of a walk to a tensor whose elements are visited in order; they share a storage. Cells carry
-    the number of the step, and are grey where they are fetched in vain. Raises ValueError for more than three walks,
-    and for walks beyond 24 lines of 32 elements.
-    """
-    first = next(iter(views.values()))
-    wide = _LINE // first.element_size()
-    orders = {name: offsets(view)[:16] for name, view in views.items()}
-    tall = max(map(max, orders.values())) // wide + 1
-    if len(views) > 3 or not 1 <= wide <= 32 or tall > 24 or any(not same_storage(first, v) for v in views.values()):
-        raise ValueError(f"up to 3 walks of one storage on 24 lines of 32 elements, got {len(views)}, {tall} × {wide}")
-    fig, ax = canvas(0.75 + tall * WIDTH / len(views) / (wide + 2) * 0.8, title)
-    counts = []
-    for panel, (name, order) in enumerate(orders.items()):
-        lines, left = {offset // wide for offset in order}, panel * (wide + 2.0)
-        for offset in range(tall * wide):
-            tint = TINTS[1] if offset in order else TINTS[4] if offset // wide in lines else "white"
-            text = str(order.index(offset)) if offset in order else ""
-            cell(ax, left + offset % wide, -(offset // wide), text, tint, fontsize=7)
-        if len(lines) * wide > len(order):  # otherwise each number that is fetched is used
-            look = {"ha": "center", "va": "center", "bbox": PLATE | {"facecolor": TINTS[4]}, "label": "_unused"}
-            ax.text(left + wide / 2 + 0.5, 0.5 - sum(lines) / len(lines), "fetched, not used", **look)
-        count = f"{len(lines)} line{'s' if len(lines) > 1 else ''}"
-        counts.append(f"{name}: {len(order)} steps touch {count}")
-        ax.text(left, 2.3, name, fontsize=9, weight="bold")
-        ax.text(left, 1.3, f"{len(order)} steps, {count} ({len(lines) * _LINE} bytes)", fontsize=8.5)
-    ax.set(xlim=(-0.1, len(views) * (wide + 2) - 1.9), ylim=(-tall + 0.9, 3.3))
-    return fig, f"{'; '.join(counts)}, of {_LINE} bytes each."
 
 
 @drawn("Strips of cells")

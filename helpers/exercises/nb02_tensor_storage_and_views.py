@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import torch
 
 from helpers.exercises.costs import allocated_bytes
-from helpers.exercises.exercise import Exercise, function, guess, part, parts, value, whole
+from helpers.exercises.exercise import Exercise, function, guess, part, parts, whole
 
 # fmt: off
 
@@ -28,10 +28,6 @@ guess("permuted_note", "Each stride comes along with its dimension.",
       ((12, 4, 1), "That is the stride of z itself."), ((4, 2, 3), "That is the new shape."),
       ((2, 0, 1), "That is the order of the dimensions; the question asks for their strides."),
       ((4, 1, 12), "You sent dimension 0 to place 2: permute(2, 0, 1) fetches dimension 2 to place 0."))
-guess("all_windows", "These are the million numbers, each counted once.",
-      (2.05e9, "That is numel × element size: most cells count 512 times."), (2048, "That is one window."),
-      (1e6, "That counts numbers or windows: a number has 4 bytes."),
-      (0, "No byte is new, but the question is how many the windows reach."))
 guess("cache_repeated", "The line writes the whole cache, four times over.",
       (1.07, "That is the cache itself."),
       (lambda right: 1e9 * right, "That is in bytes: the question asks for GB."),
@@ -39,20 +35,6 @@ guess("cache_repeated", "The line writes the whole cache, four times over.",
       (2.15, "That is for the keys or the values alone."),
       (0, "expand is free; the reshape behind it is not."), (0.134, "That is one layer of 32."),
       (8.59, "A bfloat16 has 2 bytes, and only what is written counts."), (4, "That is in GiB: a GB has 10⁹ bytes."))
-
-_OWN = "A stride multiplies the sizes to its right, not its own."
-_SIZE = "That is a size, or another product: multiply the sizes to its right."
-_BYTES = "That is in bytes: a stride counts elements."
-parts("permuted_stride", **{
-    "1": part(60, [(120, _OWN), (240, _BYTES), (2, _SIZE),
-                   (1, "You reversed the order: in a fresh tensor the last index runs fastest.")]),
-    "2": part(5, [(20, "That is the second stride before the permute: each moves along with its dimension."),
-                  (15, "So it would be in a fresh tensor of the new shape: permute moves no data."), (4, _SIZE)]),
-    "3": part(20, [(5, "The two in the middle change places."), (60, _OWN), (80, _BYTES), (3, _SIZE)]),
-    "4": part(1, [(0, "The last index has a stride, too: its next element is one cell further."), (5, _OWN),
-                  (4, _BYTES)]),
-})
-
 
 def _digits(offset: float, sizes: Sequence[int], take: Callable = operator.mod, keep: Callable = operator.floordiv):
     """One size after the other: what `take` gives of offset and size; `keep` gives the offset for the next."""
@@ -90,8 +72,6 @@ function("index_at",
      "You took each remainder of the whole offset: divide by the stride first."),
     (lambda offset, shape: tuple(offset // math.prod(shape[k:]) % size for k, size in enumerate(shape)),
      "The stride of a dimension is the product of the sizes behind it, without its own."),
-    (lambda offset, shape: _digits(offset, shape, operator.floordiv, operator.mod),
-     "Divide by the stride, not by the size."),
     (lambda offset, shape: _digits(offset, shape[::-1], operator.floordiv, operator.mod)[::-1],
      "You exchanged the two: the remainder is the index, the quotient is what is left for the others."),
     (lambda offset, shape: _digits(offset, shape[::-1], keep=operator.truediv)[::-1],
@@ -125,7 +105,6 @@ function("windows",
       for own in (lambda x: 1, lambda x: x.stride(0))),
     (lambda x, size: x.unfold(0, size, size),
      "Those windows do not overlap: neighbouring windows start one element apart."),
-    (lambda x, size: x.unfold(0, 1, size), "You exchanged two arguments: unfold(dimension, size, step)."),
     (lambda x, size: torch.stack([x[i : i + size] for i in range(len(x) - size + 1)]),
      "The windows are right, but copied, as by stack, clone or contiguous; strides alone can do it."),
     (lambda x, size: _windows(x.contiguous(), size),
@@ -158,18 +137,6 @@ parts("view_or_copy", **{str(number): _shares(*pair) for number, pair in enumera
     (lambda x: x.chunk(2, dim=1)[1], "Half of the columns is a slice: another offset, the same strides."),
     (lambda x: x[:, 1:4].flatten(), "Do they merge? Three elements, 1 apart, take 3 cells; the next row is 6 away."),
 ], start=1)})
-
-value("really_touched", 500 * 64 * 4, [
-    (10 * 500 * 64 * 4, "That is numel × element size: the 10 copies have stride 0 and are the same bytes."),
-    (1000 * 64 * 4, "That is all of a, or 8 bytes for each element of a[::2]: half of the rows, 4 bytes each."),
-    (999 * 64 * 4, "That is the stretch from the first byte to the last; the rows between are not touched."),
-    (0, "A view takes no new memory, but its elements lie in bytes of a: in how many?"),
-    (500 * 64, "That counts elements, not bytes."),
-    (10 * 500 * 64, "That counts all elements of b: how many are distinct, and how many bytes has each?"),
-    (500 * 64 * 32, "Those are bits: a byte has eight."),
-    (500 * 64 * 4 / 1000, "That is in kB: the question asks for bytes."),
-], unit="B")
-
 
 def _fewest(shape: tuple[int, ...], stride: tuple[int, ...]) -> int:
     """By trying torch's own view on every way to merge neighbours."""
@@ -204,8 +171,6 @@ function("fewest_dimensions",
      "Not contiguous, and yet some neighbours may merge: look at each pair."),
     (lambda n, s: 1 + sum(map(operator.ne, s[:-1], _dense(n))),
      "You compared with a fresh tensor: what counts is the next dimension's own stride, whatever it is."),
-    (lambda n, s: 1 if _fewest(n, s) == 1 else len(n),
-     "Not all or nothing: each pair that merges takes one dimension away."),
     (lambda n, s: len(n) - (_fewest(n, s) < len(n)),
      "Each pair that merges takes one dimension away, not only the first."),
     (_merging(lambda n, n1, s, s1: s == n * s1), "A step must jump over the whole next dimension: which size is that?"),
@@ -294,8 +259,6 @@ function("grouped_scores",
     *((lambda q, k, columns=columns: (q.view(*k.shape[:2], -1, *q.shape[2:]) @ k.mT).view(*q.shape[:3], columns(k)),
        "Five dimensions meet four, aligned at the right, so groups meet the wrong keys: merge heads and tokens first.")
       for columns in (lambda k: -1, lambda k: k.shape[2])),
-    (lambda q, k: (_rows(q, k) @ k).view(*q.shape[:3], -1),
-     "A score multiplies channels with channels: the keys have to be transposed first."),
     (lambda q, k: _grouped(q, k) / math.sqrt(q.shape[3]), "The scores are asked for as they are, without the scale."),
     ],
     cases=[(torch.ones(1, 2, 1, 3), torch.ones(1, 1, 2, 3)), (_BY_TEN, _BY_SEVEN),
