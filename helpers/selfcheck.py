@@ -275,10 +275,10 @@ def _apart(asked: float, right: float, unit: str) -> str:
     if not right or not asked or (asked < 0) != (right < 0):
         return f"too {side}"
     if unit == "%" and not _good(asked, right):
-        return f"{abs(asked - right):.3g} points too {side}"
+        return f"{_digits(abs(asked - right))} points too {side}"
     factor = max(asked / right, right / asked)
     if factor >= 2:
-        return f"too {side} by a factor of {factor:{',.0f' if 1000 <= factor < 1e6 else '.3g'}}"
+        return f"too {side} by a factor of {_digits(factor)}"
     if not unit and _counted(asked, right):
         return f"{abs(asked - right):.0f} too {side}"
     percent = abs(asked / right - 1) * 100
@@ -297,8 +297,14 @@ def _counted(asked: float, right: float) -> bool:
     return float(asked).is_integer() and float(right).is_integer() and abs(right) < 1000
 
 
+def _digits(number: float) -> str:
+    return f"{number:{',.0f' if 1000 <= abs(number) < 1e6 else '.3g'}}"
+
+
 def _quantity(number: float, unit: str) -> str:
     factor, base = exercises.scale(unit)
+    if unit == "%":
+        return f"{_digits(number)} %"
     if unit.endswith("iB"):
         return units.iec(number * factor)
     if unit.endswith(f" {base}") or (base == "s" and not number):  # "billion parameters", "0 days"

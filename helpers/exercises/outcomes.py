@@ -54,7 +54,7 @@ def difference(found: Any, right: Any, exercise: Exercise, tell: bool = True) ->
                 return f"value {position} of {len(right)}: {found_wrong}"
         return None
     if isinstance(right, Real) and not isinstance(right, bool):
-        while isinstance(found, list) and len(found) == 1:
+        while isinstance(found, list | tuple) and len(found) == 1:
             found = found[0]
         wrong = _number_difference(found, right, exercise, tell)
         return None if wrong and single and isinstance(found, float) and _close(found, right, 1e-6) else wrong
