@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from helpers.exercises.exercise import function, guess, part, parts, whole
+from helpers.exercises.exercise import function, guess, whole
 
 # fmt: off
 
@@ -26,11 +26,6 @@ guess("square_matmul", "It is n/3: 2n³ FLOPs, and three matrices of 2n² bytes 
     (2048 / 3, "A number has 2 bytes."),
     (2048, "Those are the FLOPs for each number of the result."))
 
-guess("relu_seconds", "4.19 MB at 3.35 TB/s. At its peak the arithmetic takes 15.7 ns, 80 times less.",
-    (lambda right: right / 2, "You forgot the write."),
-    (lambda right: right * 2, "A number has 2 bytes here, not 4."),
-    (2**20 / 67e12, "That is the arithmetic."))
-
 guess("my_ridge", "", (295, "That is the ridge of an H100's matrix units: here it is your machine."))
 
 guess("gelu_bytes", "Eight operators move 18 tensors; the fused one moves 2.",
@@ -42,13 +37,6 @@ guess("critical_rows", "A little more than the ridge, since the activations have
     *((rows, "That is for the weights alone.") for rows in (295, 296)),
     *((rows, "A multiply-add is two FLOPs, and a weight has two bytes.") for rows in (148, 591)),
     (20, "That is the ridge of the vector units."))
-
-guess("prefill_intensity", "About T/2, and a little for the softmax.",
-    (2048, "Right for the two matmuls: the softmax adds the rest."),
-    (4096, "Queries and results move, too."),
-    (1024, "Half of it: here each query meets each key, and a multiply-add is two FLOPs."),
-    (128, "That is C, which all four matrices have: it drops out."),
-    (1, "That is a single query."))
 
 guess("kv_bytes", "Key and value × 32 layers × 8 heads × 128 numbers × 2 bytes.",
     (65536, "Key and value, of 2 bytes a number: a 2 is missing."),
@@ -62,36 +50,13 @@ function("saxpy_intensity",
     (lambda n, item: 1 / (3 * item), "Half of the right one: a multiply-add is two FLOPs; no byte counts twice."),
     (lambda n, item: 2 / (2 * item), "It is two FLOPs and three vectors: x and y are read, and y is written."),
     (lambda n, item: 2 / (5 * item), "Five vectors move if a·x is stored on the way; saxpy keeps it in a register."),
-    (lambda n, item: 2 * n / ((3 * n + 1) * item), "The number a comes with the call: it moves no bytes."),
     (lambda n, item: 2 / 3, "That is FLOP per element moved: an element has itemsize bytes."),
     (lambda n, item: 2 / (3 * 2), "You took 2 bytes an element: here it is itemsize."),
     (lambda n, item: 2 / (3 * 4), "You took 4 bytes an element: here it is itemsize."),
     (lambda n, item: 2 * item / 3, "You multiplied by itemsize: bytes belong below."),
-    (lambda n, item: 2 * n / 3 * n * item, "Put brackets around the divisor: a / b * c multiplies by c."),
     ],
     cases=[(1, 4), (1000, 2), (2**20, 8)], draw=lambda r: (r.randint(1, 10**6), r.choice((1, 2, 4, 8))))
 
-
-def _norm(each: float = 2, shared: float = 2) -> Callable[..., float]:
-    return lambda rows, cols, item: 8 * rows * cols / (item * (each * rows * cols + shared * cols))
-
-
-function("layer_norm_intensity",
-    _norm(), [
-    (_norm(each=1), "You forgot the write: the output is as large as the input."),
-    (_norm(each=3), "You read the input twice; a fused layer norm keeps the row on the chip in between."),
-    (_norm(shared=0), "You forgot that weight and bias are read, too; with few rows that shows."),
-    (_norm(shared=1), "You counted one of weight and bias: both are read."),
-    (_norm(4, 0), "You counted weight and bias once for each row: all rows share one copy of them."),
-    (lambda rows, cols, item: 8 * rows * cols / (item * (2 * rows * cols + 2 * rows)),
-     "Weight and bias have cols numbers each, not rows."),
-    (lambda rows, cols, item: 8 * rows * cols / (2 * rows * cols * item + 2 * cols),
-     "Weight and bias have itemsize bytes a number, too."),
-    (lambda rows, cols, item: 8 * rows * cols / (2 * rows * cols + 2 * cols), "An element has itemsize bytes."),
-    (lambda rows, cols, item: _norm()(rows, cols, 2), "You took 2 bytes a number: here it is itemsize."),
-    ],
-    cases=[(1, 1024, 4), (16, 512, 2), (4096, 768, 2), (3, 5, 1)],
-    draw=lambda r: (r.randint(1, 5000), r.randint(1, 5000), r.choice((1, 2, 4, 8))))
 
 function("grouped_attention",
     lambda T, S, heads, dim, item: 4 * heads * T * S * dim / (item * (2 * heads * T * dim + 2 * S * dim)), [
@@ -106,8 +71,6 @@ function("grouped_attention",
      "You gave each query head keys and values of its own, or took one head: the group shares one copy."),
     (lambda T, S, heads, dim, item: 2 * T * S / (item * (heads * T + S)),
      "You counted the FLOPs of one query head: each of them does both matmuls."),
-    (lambda T, S, heads, dim, item: 2 * heads * T * S / (item * (T + S)),
-     "You counted the bytes of one query head: each has queries and output of its own."),
     (lambda T, S, heads, dim, item: 2 * heads * T * S / (heads * T + S), "A number has itemsize bytes."),
     (lambda T, S, heads, dim, item: heads * T * S / (heads * T + S), "That holds for 2 bytes: here itemsize varies."),
     (lambda T, S, heads, dim, item: T * S / (T + S),
@@ -155,13 +118,12 @@ function("critical_batch",
     same={"return math.ceil(ridge * weight_bytes * D * F / room) if room > 1 else math.inf":
           "room lies between 0 and 1 for no layer that one would build"})
 
-_ONCE = "A token that goes to several experts is read and written once for each of them."
 function("experts_intensity",
     lambda B, D, F, e, k, item: 2 * B * k * D * F / (item * (B * k * D + e * D * F + B * k * F)), [
     (lambda B, D, F, e, k, item: B * k * D * F / (item * (B * k * D + e * D * F + B * k * F)),
      "Half of the right one: a multiply-add is two FLOPs, and no byte counts twice."),
-    (lambda B, D, F, e, k, item: 2 * B * k * D * F / (item * (B * D + e * D * F + B * F)), _ONCE),
-    (lambda B, D, F, e, k, item: 2 * B * k * D * F / (item * (B * D + e * D * F + B * k * F)), _ONCE),
+    (lambda B, D, F, e, k, item: 2 * B * k * D * F / (item * (B * D + e * D * F + B * F)),
+     "A token that goes to several experts is read and written once for each of them."),
     (lambda B, D, F, e, k, item: 2 * B * k * D * F / (item * (B * k * D + e * D * F)),
      "You forgot the write: each expert writes its rows of the output."),
     (lambda B, D, F, e, k, item: 2 * B * D * F / (item * (B * k * D + e * D * F + B * k * F)),
@@ -179,21 +141,6 @@ function("experts_intensity",
     draw=lambda r: (r.randint(50, 5000), r.randint(64, 4096), r.randint(64, 4096), r.randint(8, 64), r.randint(1, 6),
                     r.choice((1, 2, 4))))
 
-_MACHINES = ("A100", "L40S")
-parts("faster_machine",
-    decodes=part("A100", [
-        ("L40S", "At batch 1 the intensity is about 1: which of the machine's two rates decides then?"),
-    ], words=_MACHINES),
-    prefills=part("L40S", [
-        ("A100", "The matmuls are far above both ridges: which of the machine's two rates decides then?"),
-    ], words=_MACHINES),
-    factor=part(1555 / 864, [
-        (864 / 1555, "That is the slower over the faster: the factor is above 1."),
-        (366.5 / 312, "That is the ratio of the FLOP/s. What limits decoding at batch 1?"),
-        (1555 / 864 - 1, "That is how much faster it is: the factor is 1 more."),
-        (2, "That is rounded too far: give two digits."),
-    ], tolerance=0.01))
-
 function("last_logits",
     lambda hidden, weight: hidden[-1] @ weight.T, [
     (lambda hidden, weight: (hidden @ weight.T)[-1],
@@ -203,11 +150,8 @@ function("last_logits",
     (lambda hidden, weight: hidden[-1:] @ weight.T,
      "There is a dimension of size 1 too many: [-1:] keeps it, [-1] drops it."),
     (lambda hidden, weight: hidden[0] @ weight.T, "That is the first token: index -1 is the last."),
-    (lambda hidden, weight: hidden[:-1] @ weight.T, "Those are all tokens but the last: index with -1."),
     (lambda hidden, weight: hidden[-1] @ weight,
      "Write the shape of each operand beside it: hidden[-1] has width numbers, and weight.T is width × vocabulary."),
-    (lambda hidden, weight: (hidden[-1] @ weight.T).softmax(-1), "Those are probabilities: return the logits."),
-    (lambda hidden, weight: (hidden[-1] @ weight.T).argmax(), "That is the likeliest token: return all logits."),
     ],
     cases=[(torch.arange(128.0).view(8, 16) - 60, torch.arange(768.0).view(48, 16) % 11)],
     draw=lambda r: (whole(r, r.randint(2, 9), width := r.randint(9, 20)), whole(r, r.randint(9, 40), width)),
@@ -239,12 +183,6 @@ function("momentum_step",
      "Op by op, what is computed twice counts twice: compute the new momentum once, and use it in both places."),
     (lambda w, g, m, beta, rate: (w.sub_(m.mul_(beta).add_(g), alpha=rate), m),
      "In place an operation moves as many bytes as any other: make new tensors."),
-    (lambda w, g, m, beta, rate: _momentum(w, (1 - beta) * g, m, beta, rate),
-     "That is a mean of the gradients: here the new one counts in full."),
-    (lambda w, g, m, beta, rate: _momentum(w, g, m, 1, rate), "The old momentum counts beta times: beta is missing."),
-    (lambda w, g, m, beta, rate: _momentum(w, beta * g, m / beta, beta, rate),
-     "The momentum is damped, not the gradient."),
-    (lambda w, g, m, beta, rate: _momentum(w, g, m, beta, 1), "The rate is missing: the weight moves by rate · m."),
     (lambda w, g, m, beta, rate: _momentum(w, g, m, beta, -rate),
      "You step uphill: the weight moves against the momentum."),
     (lambda w, g, m, beta, rate: (w - rate * m, beta * m + g), "You step along the old momentum: update it first."),
