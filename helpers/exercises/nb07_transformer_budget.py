@@ -1,7 +1,6 @@
 """The exercises of notebook 07."""
 
 import math
-import random
 from collections.abc import Callable
 from math import ceil, floor, sqrt
 
@@ -31,6 +30,11 @@ guess("peak_recomputed", "Weights and moments stay, one block at a time exists i
     (7.3 + 26.1 / 16, "And the block that runs again, and the gradients so far?"),
     (11.04, "And the gradients so far?"),
     (33.4, "That is the peak without recomputation."))
+guess("arithmetic_over_network", "A GPU computes for 8192 tokens, and from 2474 on the arithmetic takes longer.",
+    (3.31, "That is 6N alone: attention adds to the arithmetic."),
+    (lambda right: 1 / right, "That is the network over the arithmetic: the other way round."),
+    (lambda right: 3 * right, "The weights come in twice, and the gradients once."),
+    (lambda right: right / 8, "That is for a single link: a server has 8."))
 guess("one_user", "A token needs all weights (of the input embedding one row alone) and the cache.",
     (lambda right: right / 2, "Half: of one H100, or with two bytes a number."),
     (lambda right: 2 * right, "Twice too much: two devices halve the time, and only once."),
@@ -48,16 +52,13 @@ def _gated(hidden: float = 4, inputs: float = 1) -> Callable[..., float]:
 
 function("gated_mlp_kept",
     _gated(), [
-    (_gated(3), "One of four hidden tensors is missing: SiLU's input, the product's two factors, and down's input."),
-    (_gated(2), "Two of four hidden tensors are missing: SiLU's input, the product's two factors, and down's input."),
-    (_gated(1), "Of the hidden tensors you kept one: SiLU, the product and down need four between them."),
+    *((_gated(hidden), "Some of the hidden tensors are missing: SiLU, the product and down need four between them.")
+      for hidden in (1, 2, 3)),
     (_gated(5), "One hidden tensor too many: what two operations need is kept once."),
     (_gated(4, 2), "Gate and up have the same input: it is kept once, and nothing here keeps the output."),
     (_gated(4, 0), "The input of gate and up is kept, too."),
-    (_gated(3, 2), "Gate and up have one input, and four hidden tensors are kept."),
     (lambda d, f, b, t, i: b * t * (d + 4 * f), "Those are numbers: a number has itemsize bytes."),
     (lambda d, f, b, t, i: t * (d + 4 * f) * i, "That is for one text: multiply by the batch."),
-    (lambda d, f, b, t, i: b * (d + 4 * f) * i, "That is for one token: multiply by the tokens."),
     (lambda d, f, b, t, i: b * t * (f + 4 * d) * i, "You swapped width and hidden width."),
     ],
     cases=[(64, 160, 3, 16, 4), (128, 352, 1, 64, 2), (256, 704, 2, 32, 2)],
@@ -73,13 +74,12 @@ def _fit(
 
 
 _ALL = "That is for all the devices together: they share the states, but no text. How many fit on one?"
-_ZERO = "Nothing fits when the states alone are too large: return 0."
 function("largest_batch",
     _fit(), [
     (_fit(round), "Rounded to the nearest, it may be one more than fits: round down."),
     (_fit(lambda texts: ceil(texts) - 1), "A text that fits exactly counts, too."),
-    (_fit(floor, least=-math.inf), _ZERO),
-    (_fit(int, least=-math.inf), _ZERO),
+    *((_fit(cut, least=-math.inf), "Nothing fits when the states alone are too large: return 0.")
+      for cut in (floor, int)),
     (_fit(float, least=-math.inf),
      "Round down: only whole texts that fit count. And when the states alone are too large, return 0."),
     (_fit(states=0), "You forgot the states: 16 bytes per parameter, shared by the devices."),
@@ -88,8 +88,6 @@ function("largest_batch",
     (_fit(shared=False), "You put all the states on each device: here they are shared."),
     (lambda memory, devices, *a: devices * _fit()(memory, devices, *a), _ALL),
     (lambda memory, devices, n, each: max(floor((memory * devices - 16 * n) / each), 0), _ALL),
-    (lambda memory, devices, n, each: max(floor((memory / devices - 16 * n / devices) / each), 0),
-     "Memory is that of each device: only the states are divided."),
     (lambda memory, devices, n, each: max(floor(memory / (16 * n / devices + each)), 0),
      "The states are there once, not once for each text: take them off first."),
     ],
@@ -100,75 +98,10 @@ function("largest_batch",
     same={"return max(math.floor(room // per_text), 0)": "the quotient is whole already",
           "room = memory - 16 * parameters // devices": "half a byte is nothing"})
 
-_PEAKS = {"T4": 65e12, "L40S": 366.5e12, "H100": 989.5e12}  # dense FLOP/s
-_Offers = dict[str, tuple[float, float]]
 
-
-def _cheapest(
-    offers: _Offers, work: float, days: float, mfu: float, most: float,
-    by: Callable[[float, float, int], float] = lambda hours, price, devices: hours * price,
-) -> str:
-    found = {}
-    for name, (peak, price) in offers.items():
-        hours = work / (peak * mfu) / 3600
-        devices = ceil(hours / (24 * days))
-        if devices <= most:
-            found[name] = by(hours, price, devices)
-    return min(found, key=found.get) if found else "none"
-
-
-def _prices(t4: float, l40s: float, h100: float) -> _Offers:
-    return dict(zip(_PEAKS, zip(_PEAKS.values(), (t4, l40s, h100), strict=True), strict=True))
-
-
-def _draw_run(r: random.Random) -> tuple[_Offers, float, float, float, int]:
-    """A run for which one of the offers needs about as many devices as there are."""
-    days, mfu, most = r.choice((1, 7, 90)), r.choice((0.3, 0.4, 0.5)), r.choice((3, 10, 64, 1024))
-    work = (most + r.choice((-0.4, 0.01, 0.4, 0.6))) * 86400 * days * r.choice(list(_PEAKS.values())) * mfu
-    offers = _prices(r.choice((0.15, 0.35, 0.8)), r.choice((0.7, 1.0, 1.2)), r.choice((1.8, 3.0)))
-    return offers, work, days, mfu, most
-
-
-_CHEAP, _DEAR = _prices(0.15, 1.0, 3.0), _prices(0.35, 1.0, 3.0)
-function("cheapest_machine",
-    _cheapest, [
-    (lambda o, w, d, m, n: _cheapest(o, w, d, m, math.inf),
-     "You did not look at the deadline: some need more devices than there are."),
-    (lambda o, w, d, m, n: _cheapest({(best := _cheapest(o, w, d, m, math.inf)): o[best]}, w, d, m, n),
-     "If the cheapest misses the deadline, the next cheapest may not: drop the late ones first."),
-    (lambda *a: _cheapest(*a) if _cheapest(*a) != "none" else min([]),
-     'Nothing meets the deadline here: return "none" before you take the least.'),
-    (lambda *a: _cheapest(*a, by=lambda hours, price, devices: price),
-     "The lowest price of an hour wins here: a slower device needs more hours, so multiply by those it needs."),
-    (lambda o, w, d, m, n: _cheapest(o, w, d, m, n, lambda hours, price, devices: devices * d * price),
-     "You priced the devices, or all their days: only the time that they work costs."),
-    (lambda o, w, d, m, n: min(o, key=lambda name: o[name][1]),
-     "That goes by the price of an hour alone: what do all the hours cost, and does it meet the deadline?"),
-    (lambda *a: _cheapest(*a, by=lambda hours, price, devices: hours),
-     "You took the fastest, so the fewest devices: the question is which costs least."),
-    (lambda *a: _cheapest(*a, by=lambda hours, price, devices: devices * hours * price),
-     "The hours are device-hours already: do not multiply them by the devices."),
-    (lambda *a: _cheapest(*a, by=lambda hours, price, devices: ceil(hours) * price),
-     "You rounded the hours up: half an hour costs half."),
-    (lambda o, w, d, m, n: _cheapest(o, w, d, 1, n), "You left out the MFU: nobody gets the peak."),
-    (lambda o, w, d, m, n: _cheapest(o, w, d / 24, m, n), "A day has 24 hours."),
-    (lambda o, w, d, m, n: _cheapest(o, w, d / 3600, m, n),
-     "You compare hours with seconds: an hour has 3600 of them."),
-    (lambda o, w, d, m, n: _cheapest(o, w, d, m, n - 1), "Exactly as many devices as there are is allowed."),
-    ],
-    cases=[(_CHEAP, 2e22, 60, 0.4, 1024), (_DEAR, 2e22, 60, 0.4, 1024), (_DEAR, 1.6e24, 90, 0.4, 1024),
-           (_DEAR, 1e25, 10, 0.5, 64), (_DEAR, 1e18, 30, 0.4, 8), (_DEAR, 1e28, 1, 0.5, 1),
-           (_prices(0.8, 0.7, 3.0), 2e22, 60, 0.4, 1024),
-           (_DEAR, 1024.5 * 86400 * 366.5e12 * 0.5, 1, 0.5, 1024), (_DEAR, 64 * 86400 * 366.5e12 * 0.5, 1, 0.5, 64),
-           (_DEAR, 1e16, 30, 0.4, 8), (_DEAR, 0.9 * 64 * 86400 * 989.5e12, 1, 0.4, 64)],
-    draw=_draw_run, words=(*_PEAKS, "none"),
-    same={"if hours / (24 * days) <= most:": "`most` is a whole number",
-          "hours = work // (peak * mfu) / 3600": "half a second is nothing"})
-
-
-def _affordable(flop: float = 6, mfu: bool = True, hour: float = 3600, day: float = 24) -> Callable[..., float]:
+def _affordable(flop: float = 6, mfu: bool = True, day: float = 86400) -> Callable[..., float]:
     return lambda devices, days, peak, share, each: sqrt(
-        devices * days * day * hour * peak * (share if mfu else 1) / (flop * each))
+        devices * days * day * peak * (share if mfu else 1) / (flop * each))
 
 
 function("affordable_model",
@@ -178,8 +111,7 @@ function("affordable_model",
      "You divided by the MFU: it makes the work that gets done less."),
     (_affordable(2), "Training takes 6 FLOP per parameter and token; 2 is the forward pass alone."),
     (_affordable(1), "You left out the 6 FLOP per parameter and token."),
-    (_affordable(hour=1), "The peak is per second: an hour has 3600 of them."),
-    (_affordable(hour=1, day=1), "The peak is per second: a day has 86 400 of them."),
+    (_affordable(day=1), "The peak is per second: a day has 86 400 of them."),
     (lambda *a: _affordable()(1, *a[1:]), "That is one device: multiply by the devices."),
     (lambda *a: _affordable()(*a) ** 2,
      "Tokens grow with the parameters, so the work goes with N²: take a square root."),
@@ -197,13 +129,12 @@ _PER_TOKEN = 2 * 80 * 8 * 128 * 2  # bytes of cache: Llama 3 70B in bfloat16
 
 value("gpu_years", 3.14e23 / 125e12 / _YEAR, [
     (355, "That is the claim itself: 28 TFLOP/s is not what the matrix unit of a V100 reaches."),
-    (3.14e23 / 31.4e12 / _YEAR, "You took the vector unit; matmuls in float16 run on the matrix unit."),
-    (3.14e23 / 15.7e12 / _YEAR, "You took the vector unit; matmuls in float16 run on the matrix unit."),
+    *((3.14e23 / rate / _YEAR, "You took the vector unit; matmuls in float16 run on the matrix unit.")
+      for rate in (31.4e12, 15.7e12)),
     (3.14e23 / 112e12 / _YEAR, "You took 112 TFLOP/s, the PCIe card's: the one in specs is the SXM2."),
     (3.14e23 / 24.6e12 / _YEAR, "The 24.6 TFLOP/s are what a run reached: take the peak."),
     (355 * 125 / 28, "That is upside down: a faster device needs fewer years."),
     (3.14e23 / 125e12 / 86400, "Those are days; the question asks for years."),
-    (3.14e23 / 125e12 / 3600, "Those are hours; the question asks for years."),
     (3.14e23 / 125e12, "Those are seconds; the question asks for years."),
 ], tolerance=0.01, same=dict.fromkeys([
     "answer = 3.14e+23 / peak // (365.25 * units.DAY)", "answer = 3.14e+23 // peak / (365.25 * units.DAY)",
@@ -219,8 +150,7 @@ value("requests_that_fit", 45e9 // _CACHE, [
     (45e9 // (4096 * _PER_TOKEN), "That is for 4096 tokens: these requests have 6000."),
     (80e9 // _CACHE, "The weights take 35 GB of the 80: caches get the rest."),
     (45 * 2**30 // _CACHE, "Near: compute the cache of 6000 tokens in bytes, and take a GB as 10⁹ bytes."),
-    (45e9 / _CACHE, "Requests are whole: round down."),
-    (23, "Requests are whole: round down."),
+    *((count, "Requests are whole: round down.") for count in (45e9 / _CACHE, 23)),
 ], tolerance=5e-3)
 
 _SCORES = 12 * 96 * 12288 * 2048 / (6 * 175e9)  # of GPT-3: attention over all else
