@@ -136,6 +136,10 @@ function("average_heads",
      "You averaged all heads into one: kv heads remain, each the average of heads // kv neighbours."),
     (lambda w, heads, kv: heads // kv * _averaged(w, (kv, heads // kv, len(w) // heads), 1),
      "You added the heads of a group: the average is asked for."),
+    (lambda w, heads, kv: w.unflatten(0, (kv, heads // kv, -1)).amax(1).flatten(0, 1),
+     "You took the largest of each group: the average is asked for."),
+    (lambda w, heads, kv: _averaged(w, (kv, heads // kv, len(w) // heads), 2),
+     "You averaged the channels: the name that goes is group."),
     (lambda w, heads, kv: _averaged(w, (heads // kv, kv, len(w) // heads), 1),
      "You gave kv and group each other's size: kv heads remain, each the average of heads // kv."),
     (lambda w, heads, kv: reduce(w, "(kv group c) d -> (kv c) d", "mean", kv=kv),
@@ -148,13 +152,18 @@ function("average_heads",
           "einops refuses 2.0, unless it has just seen 2: then it finds the same pattern in its cache"})
 
 
-def _attention(apart: str = "h c", softmax: int = -1, together: str = "h c", wide: bool = False) -> Callable:
+def _attention(
+    apart: str = "h c", softmax: int = -1, together: str = "h c", *,
+    wide: bool = False, power: float = 0.5, shift: int | None = None,
+) -> Callable:
     """Attention with the heads taken apart and put together in these orders, scaled by the width of one or of all."""
 
     def attend(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, heads: int) -> torch.Tensor:
-        scale = math.sqrt(q.shape[-1] if wide else q.shape[-1] // heads)
+        scale = (q.shape[-1] if wide else q.shape[-1] // heads) ** power
         q, k, v = (rearrange(x, f"b t ({apart}) -> b h t c", h=heads) for x in (q, k, v))
         scores = q @ k.mT / scale
+        if shift is not None:
+            scores = scores.masked_fill(torch.ones_like(scores, dtype=torch.bool).triu(1 + shift), -math.inf)
         return rearrange(scores.softmax(softmax) @ v, f"b h t c -> b t ({together})")
 
     return attend
@@ -177,6 +186,11 @@ function("repair_attention",
     (_attention(together="c h"), "The heads are put together in another order than they were taken apart."),
     (_attention(wide=True),
      "The scale was right: divide by the square root of c, the width of one head, not of all heads."),
+    (_attention(softmax=1), "The softmax runs over the heads: the weights of a query add up to 1 over the keys."),
+    (_attention(power=0), "The scale is missing: divide the scores by the square root of c."),
+    (_attention(power=1), "The scale is the square root of c, not c itself."),
+    *((lambda q, k, v, h, late=late: _attention(shift=late * (k.shape[1] - q.shape[1]))(q, k, v, h),
+       "You hid the later tokens: the function as it is given hides none, and that is no bug.") for late in (0, 1)),
     (lambda q, k, v, heads: _attention()(q, k, v, q.shape[-1] // heads),
      "`heads` is how many heads there are, the size of h: you gave it to c."),
     ],
@@ -214,9 +228,10 @@ function("cheapest_order",
      "You compare the two orders, and take the more expensive one."),
     *((_by(rule),
        "Your condition leaves out sizes that do not cancel: each order has two products, and each its own cost.")
-      for rule in (lambda t, s, c, out: t < c, lambda t, s, c, out: s < c, lambda t, s, c, out: t < out)),
-    (_by(lambda t, s, c, out: t * s < c * out),
-     "You compare the sizes of what is in between; what counts is what both steps of an order cost."),
+      for rule in (lambda t, s, c, out: t < c, lambda t, s, c, out: t <= c, lambda t, s, c, out: s < c,
+                   lambda t, s, c, out: s <= c, lambda t, s, c, out: t < out, lambda t, s, c, out: t <= out)),
+    *((_by(rule), "You compare the sizes of what is in between; what counts is what both steps of an order cost.")
+      for rule in (lambda t, s, c, out: t * s < c * out, lambda t, s, c, out: t * s <= c * out)),
     (lambda q, k, v: (_product(True, q, k, v), _product(False, q, k, v))[1],
      "You compute both orders to find out, and that counts, too: work the costs out from the shapes."),
     (lambda q, k, v: (q @ k.T / math.sqrt(q.shape[1])).softmax(-1) @ v,
