@@ -72,6 +72,10 @@ function("grouped_attention",
     (lambda T, S, heads, dim, item: 2 * T * S / (item * (heads * T + S)),
      "You counted the FLOPs of one query head: each of them does both matmuls."),
     (lambda T, S, heads, dim, item: 2 * heads * T * S / (heads * T + S), "A number has itemsize bytes."),
+    *((lambda T, S, heads, dim, item, n=n: 4 * heads * T * S * dim / (item * (2 * heads * T * dim + 2 * S * dim
+                                                                            + n * heads * T * S)),
+       "You moved the scores: the kernel is fused, they never leave the chip.") for n in (1, 2, 4)),
+    (lambda T, S, heads, dim, item: 2 * heads * T * S / (item * (T + S)), "Each query head has an output of its own."),
     (lambda T, S, heads, dim, item: heads * T * S / (heads * T + S), "That holds for 2 bytes: here itemsize varies."),
     (lambda T, S, heads, dim, item: T * S / (T + S),
      "That is one head in a 2-byte format: heads and itemsize vary here."),
@@ -172,8 +176,8 @@ _VECTORS = [torch.empty(10**6, device="meta") for _ in range(3)]
 function("momentum_step",
     _fused, [
     (_momentum,
-     "Op by op, ten tensors move, where six would do: what is made on the way, such as a product, goes to memory and "
-     "back. Is there one operation that multiplies and adds?"),
+     "Op by op, ten tensors move, where six would do: what is made on the way, such as a product or a stack, goes to "
+     "memory and back. One operation can multiply and add."),
     (lambda w, g, m, beta, rate: (w - rate * (new := torch.add(g, m, alpha=beta)), new),
      "Op by op, a product, a clone or a tensor of constants still goes to memory and back: torch.add(…, alpha=…) needs "
      "none of them."),
@@ -186,6 +190,9 @@ function("momentum_step",
     (lambda w, g, m, beta, rate: _momentum(w, g, m, beta, -rate),
      "You step uphill: the weight moves against the momentum."),
     (lambda w, g, m, beta, rate: (w - rate * m, beta * m + g), "You step along the old momentum: update it first."),
+    (lambda w, g, m, beta, rate: (torch.add(w, new := torch.add(m, g, alpha=beta), alpha=-rate), new),
+     "alpha multiplies the second tensor: the momentum is what beta shrinks, not the gradient."),
+    (lambda w, g, m, beta, rate: _momentum(w, (1 - beta) * g, m, beta, rate), "The gradient is added as it is."),
     (lambda w, g, m, beta, rate: _momentum(w, g, m, beta, rate)[::-1], "Return the weight first, then the momentum."),
     ],
     cases=[(torch.arange(64.0), torch.arange(64.0).flip(0), torch.arange(64.0) + 3, 0.5, 0.25)],
