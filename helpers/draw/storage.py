@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
 from helpers.draw.drawing import (  # isort: skip
-    BLUE, GREEN, GREY, INKS, PLATE, TINTS, VERMILLION, WIDTH, Made, Place, arrow, canvas, cell, drawn, rows,
+    BLACK, BLUE, GREEN, GREY, INKS, PLATE, TINTS, VERMILLION, WIDTH, Made, Place, arrow, canvas, cell, drawn, rows,
 )  # fmt: skip
 from helpers.storage import layout, offset_of, plan_view, same_storage
 
@@ -191,16 +191,15 @@ def merging(views: Views, title: str) -> Made:
             tint = "white" if position is None else TINTS[position // width % 5]
             cell(ax, offset, y, "" if position is None else str(position), tint)
         merges = plan_view(view.shape, view.stride(), (height * width,)).stride is not None
-        colour = BLUE if merges else VERMILLION
-        for (a, b), look in (((order[0], order[1]), BLUE), ((order[width - 1], order[width]), colour)):
+        for (a, b), dash in (((order[0], order[1]), "-"), ((order[width - 1], order[width]), "-" if merges else "--")):
             bend = f"arc3,rad={0.35 if b > a else -0.35}"
-            arrow(ax, (a + 0.5, y), (b + 0.5, y), look, linewidth=1.8, connectionstyle=bend)
+            arrow(ax, (a + 0.5, y), (b + 0.5, y), BLACK, linewidth=1.8, linestyle=dash, connectionstyle=bend)
         rule = f"{outer} {'=' if merges else '≠'} {width} × {inner}"
         verdict = f"merges into ({height * width},), stride {inner}" if merges else "does not merge"
         findings.append(f"{name}: {verdict}, {rule}")
-        words = f"step {inner:+d}, jump {order[width] - order[width - 1]:+d}: {verdict}".replace("-", "−")
+        words = f"{'✓' if merges else '✗'} step {inner:+d}, jump {order[width] - order[width - 1]:+d}: {verdict}"
         ax.text(0, y + 1.75, f"{name}  shape {tuple(view.shape)}, stride {view.stride()}: {rule}", fontsize=8.5)
-        ax.text(0, y + 1.15, words, weight="bold", color=INKS[colour], fontsize=8.5)
+        ax.text(0, y + 1.15, words.replace("-", "−"), weight="bold", fontsize=8.5)
     ax.set(xlim=(-0.1, max(cells.values()) + 0.1), ylim=(-3.3 * (len(views) - 1) - 1.4, 2.5))
     return fig, f"{'; '.join(findings)}."
 
