@@ -234,7 +234,7 @@ def _compared(guess: Any, value: Any, unit: str, wrong: Sequence[tuple[Any, str]
         theirs = _measure(prediction, unit)
         numbers = None not in (asked, theirs)
         near = numbers and math.isclose(asked, theirs, rel_tol=0 if not unit and _counted(asked, theirs) else 0.05)
-        near = near and (right is None or abs(asked - theirs) < abs(asked - right))
+        near = near and (right is None or asked == theirs or abs(asked - theirs) < abs(asked - right))
         if near or _both_nan(asked, theirs) or (not numbers and _same(guess, prediction)):
             yield sentence
             break

@@ -24,7 +24,6 @@ guess("tie_at_257", "Of two numbers equally near, the one with the even code is 
     (257, "bfloat16 has no 257, and the question is the growth."))
 guess("outlier_in_int8", "All weights of a row share its scale, and so its step, 1/127 of the largest of them.",
     (0.79, "The step of their row has grown."),
-    (7.9, "Tenfold is typical, but the norm adds up squares: rows whose scale grew more count more."),
     (39.4, "The outlier grew fiftyfold, but it was hardly ever the largest of its row before."),
     (lambda right: right / 100, "That is a fraction: write it in %."))
 
@@ -32,6 +31,7 @@ parts("decode_patterns",
     a=part(-5.0, [  # -(1 + 32/128) * 2^(129 - 127)
         (-1.0, "You forgot the hidden 1: the significand is 1 + fraction/128."),
         (5.0, "Look at the first bit again: the number is negative."),
+        (-2.5, "The bias is 127, one less than the middle."),
         (-132.0, "You read the fraction as an integer: it is 32/128, since the field has 7 bits."),
         (-(1.25 * 2.0**129), "You forgot the bias: the exponent is the field minus 127."),
     ]),
@@ -185,9 +185,11 @@ function("round_to",
     _round_to, [
     (lambda x, e, f: _round_to(x, e, f, lowest=2000, limit=2000), f"{_SHRINKS} And beyond the largest is infinity."),
     (lambda x, e, f: _round_to(x, e, f, lowest=2000), _SHRINKS),
+    (lambda x, e, f: _round_to(x, e, f, lowest=1), "The lowest power is 2^(1 - bias): exponent field 0 has that of 1."),
     (lambda x, e, f: 0.0 if abs(x) < 2.0 ** (2 - 2 ** (e - 1)) else _round_to(x, e, f),
      "Below the smallest normal number there are subnormal numbers, 2^(1 - bias - F) apart: yours becomes 0."),
     (lambda x, e, f: _round_to(x, e, f, count=floor), "You cut off what does not fit: round to the nearest number."),
+    (lambda x, e, f: _round_to(x, e, f, count=floor if x > 0 else ceil), "You round down: take the nearest number."),
     (lambda x, e, f: _round_to(x, e, f, count=lambda n: floor(n + _HALF)),
      "A tie goes to the even code, and yours always goes away from zero."),
     (lambda x, e, f: _round_to(x, e, f, count=lambda n: floor(n + _HALF) if x > 0 else ceil(n - _HALF)),
