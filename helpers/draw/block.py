@@ -27,7 +27,7 @@ _COLUMNS = {  # the first and the last lesson that fills it, its left or right e
     "shape": (3, 7, 194, "left", "shape"),
     "parameters": (4, 7, 318, "right", "parameters"),
     "FLOPs": (4, 7, 374, "right", "FLOPs"),
-    "share": (4, 4, 386, "left", "of the FLOPs"),  # drawn as a bar
+    "share": (4, 4, 386, "left", "share"),  # drawn as a bar
     "bytes": (5, 7, 440, "right", "bytes"),
     "FLOP/B": (5, 7, 494, "right", "FLOP/B"),
     "ridge": (5, 5, 516, "left", "the ridge of its\nunit on an H100"),
@@ -49,8 +49,9 @@ def block(
 ) -> Made:
     """The block of a model as boxes, and beside each what the lessons 2 to `upto` say about it, in bfloat16.
 
-    Those of lesson `upto` itself stand on a ground; without a number it is the finished card, and none do. Costs are
-    `budget.block_costs`; boxes that run as one kernel share their bytes and their least time, an H100's by datasheet.
+    Those of lesson `upto` itself stand on a ground, earlier ones are grey; without a number it is the finished card.
+    Costs are `budget.block_costs`; boxes that run as one kernel share their bytes and their least time, an H100's by
+    datasheet.
     """
     lesson, upto = upto, upto or 7
     boxes = block_costs(config, batch, tokens, fused=fused)
@@ -66,6 +67,7 @@ def block(
         finding = f"A block of {config.name}" + f": {bare:.0%} of the FLOPs in boxes without parameters" * (upto == 4)
     left, right = _EDGES[upto]
     height, letters = _TOP + _ROW * (len(boxes) + 1) + 8, _letters(config, batch, tokens)
+    letters += ["", "blue: with parameters", "orange: without"] * (upto == 4)
     if upto < 5:  # in a box at the right, where half of the card would stay empty
         fig, ax = _sheet(height, title or finding, 36, right + 224)
         ax.add_patch(Rectangle((right + 24, _y(1.5) - 18), 198, 16 + 20 * len(letters), fill=False, edgecolor=GREY))
@@ -79,7 +81,7 @@ def block(
     if lesson:
         size = right + 8 - left, _y(len(boxes) + 0.5) - _TOP + 64
         ax.add_patch(Rectangle((left, _TOP - 64), *size, color="#FCF2C7", linewidth=0, zorder=0))
-    _heads(ax, upto, len(boxes), right)
+    _heads(ax, upto, lesson, len(boxes), right)
     words, looks, row = [], {}, 0
     for kernel, own in zip(kernels, sums, strict=True):
         first, middle = row, row + len(kernel) // 2
@@ -87,13 +89,13 @@ def block(
         for box in kernel:
             if upto == 4:
                 ink, tint = _BOUNDS["memory" if box.parameters else "compute"]
-                wide, share = 65 * box.flops / max(flops), box.flops / sum(flops)
+                wide, share = 60 * box.flops / max(flops), box.flops / sum(flops)
                 ax.add_patch(Rectangle((386, _y(row) - 6), wide, 12, color=ink, linewidth=0))
                 _write(ax, 390 + wide, _y(row), f"{share:.0%}" if share > 0.01 else "")
             looks[row] = ink, tint
             cells = {"layout": box.layout, "shape": box.shape.replace(", ", "\n")}
             cells |= {"parameters": _short(box.parameters), "FLOPs": _short(box.flops)}
-            words.append(_cells(ax, box.name, cells | (own if row == middle else {}), row, upto))
+            words.append(_cells(ax, box.name, cells | (own if row == middle else {}), row, upto, lesson))
             row += 1
         if len(kernel) > 1 and upto >= 5:
             ends = [_y(first) - 10, _y(row - 1) + 10]
@@ -110,7 +112,7 @@ def block(
     _write(ax, _MIDDLE, _y(row), "the block", "center", weight="bold")
     total = _sums(boxes) | {"ridge": "", "parameters": _short(sum(box.parameters for box in boxes))}
     total |= {"FLOPs": _short(sum(flops)), "time": units.duration(sum(times))}
-    words.append(_cells(ax, "the block", total, row, upto, weight="bold"))
+    words.append(_cells(ax, "the block", total, row, upto, lesson, weight="bold"))
     _stack(ax, boxes, looks)
     _write(ax, _MIDDLE, _TOP - 14, "b t d", "center", fontsize=8, color=INKS[GREY])
     fig.set_label("\n".join(words))
@@ -196,7 +198,7 @@ def _y(row: float) -> float:
     return _TOP + _ROW * (row + 0.5)
 
 
-def _heads(ax: Axes, upto: int, rows: int, right: float) -> None:
+def _heads(ax: Axes, upto: int, lesson: int | None, rows: int, right: float) -> None:
     """The heads of the columns, each under the number of its lesson."""
     for row in range(1, rows):
         ax.plot([148, right], [_y(row - 0.5)] * 2, color="#E0E0E0", linewidth=0.8, **_PLAIN)
@@ -204,15 +206,23 @@ def _heads(ax: Axes, upto: int, rows: int, right: float) -> None:
         _chip(ax, _EDGES[lesson][0] + 24, _TOP - 50, lesson)
     for first, last, x, align, head in _COLUMNS.values():
         if first <= upto <= last:
-            _write(ax, x, _TOP - 8, head, align, va="bottom", fontsize=8, weight="bold")
+            _write(ax, x, _TOP - 8, head, align, va="bottom", fontsize=8, weight="bold", color=_ink(first, lesson))
 
 
-def _cells(ax: Axes, name: str, cells: Mapping[str, str], row: float, upto: int, **style: Any) -> str:
+def _ink(first: int, lesson: int | None) -> str:
+    """Of a column that this lesson first fills."""
+    return BLACK if lesson in (None, first) else INKS[GREY]
+
+
+def _cells(
+    ax: Axes, name: str, cells: Mapping[str, str], row: float, upto: int, lesson: int | None, **style: Any
+) -> str:
     """Write what the lessons so far say in a row; gives it in words."""
     words = [name]
     for column, (first, last, x, align, _) in _COLUMNS.items():
         if (text := cells.get(column)) and first <= upto <= last:
-            _write(ax, x, _y(row), text, align, **({"fontsize": 7.5} if "\n" in text else {}) | style)
+            size = {"fontsize": 7.5} if "\n" in text else {}
+            _write(ax, x, _y(row), text, align, **size | style, color=_ink(first, lesson))
             words.append(f"{text} {column}".replace("\n", ", "))
     return " | ".join(words)
 
