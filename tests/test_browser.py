@@ -176,7 +176,8 @@ def page(chromium, tmp_path):
     found.on("request", lambda request: complaints.append(request.url) if "page.html" not in request.url else None)
 
     def opened(*fragments, width=1280):
-        head = '<!doctype html><html style="background: Canvas"><meta charset="utf-8"><meta name="color-scheme" content="light dark">'
+        head = '<!doctype html><html style="background: Canvas"><meta charset="utf-8">'
+        head += '<meta name="color-scheme" content="light dark">'
         (tmp_path / "page.html").write_text(head + "\n".join(fragments), encoding="utf-8")
         found.set_viewport_size({"width": width, "height": 720})
         found.goto((tmp_path / "page.html").as_uri())
