@@ -63,8 +63,8 @@ def block(
     if upto >= 6:
         finding += f", for {sum(waits) / sum(times):.0%} of the least time"
     elif upto < 5:
-        bare = sum(box.flops for box in boxes if not box.parameters) / sum(flops)
-        finding = f"A block of {config.name}" + f": {bare:.0%} of the FLOPs in boxes without parameters" * (upto == 4)
+        share = sum(box.flops for box in boxes if box.name in ("scores", "weighted sum")) / sum(flops)
+        finding = f"A block of {config.name}" + f": {share:.0%} of the FLOPs in scores and weighted sum" * (upto == 4)
     left, right = _EDGES[upto]
     height, letters = _TOP + _ROW * (len(boxes) + 1) + 8, _letters(config, batch, tokens)
     letters += ["", "blue: with parameters", "orange: without"] * (upto == 4)

@@ -32,6 +32,7 @@ guess("count_over_rule", "The attention products have no parameters: they add ab
     (3, "To a whole percent, that is right."),
     (0, "The rule overlooks what has no parameters."),
     (1.4, "That is with the attention products halved: here they count in full."),
+    *((percent, "That is the part of other models' products: divide 4T by 24D.") for percent in (13, 18)),
     (15, "That was GPT-2 small, where T is 1.3 D: here it is 0.17 D."),
     (lambda right: right / 100, "The answer is wanted in percent."))
 
@@ -110,7 +111,7 @@ function("moe_training",
     (lambda s, e, z, c, t: 6 * s * t + c * z * t, "The 6 belongs to both terms: parentheses."),
     (lambda s, e, z, c, t: 6 * (s + c * z), "That is for one token."),
     ],
-    cases=[(2e9, 8, 5e9, 2, 1e12), (10e9, 64, 1e9, 6, 15e12), (1e9, 16, 5e8, 4, 3e11), (40, 8, 20, 2, 1000)],
+    cases=[(2e9, 8, 5e9, 2, 1e12), (10e9, 64, 1e9, 6, 15e12), (1e9, 16, 5e8, 4, 3e11), (30, 8, 20, 2, 1000)],
     draw=lambda r: (r.randint(1, 99) * 1e9, r.randint(8, 64), r.randint(1, 99) * 1e8, r.randint(2, 7),
                     r.randint(1, 99) * 1e11))
 
@@ -124,6 +125,7 @@ parts("audit",
         (_MFU / 6 * 8, "That is the report's own figure, 8 FLOPs in place of 6: it counts what is computed again."),
         (_MFU / 2, "Half of it: either 3 FLOPs in place of 6, or 1,513 TFLOP/s, which is the sparse peak."),
         (_MFU * 64, "All 64 devices share the work: divide by 64 peaks."),
+        (_MFU * (8 / 6) ** 2, "The wrong way round: the report counts more FLOPs, so its figure is too high."),
         (_MFU / 3, "2 FLOPs per parameter and token are the forward pass alone: training takes 6."),
         (_MFU * 756 / 989.5, "Wrong card: 989.5 TFLOP/s is the H100 SXM5, and these are for PCIe."),
         (100 * _MFU, "That is in percent: a fraction of 1 is asked for."),
