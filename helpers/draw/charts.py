@@ -59,7 +59,7 @@ def bars(sizes: Mapping[str, float | Sizes], title: str, xlabel: str, limit: tup
         raise ValueError(f"bars have 1 to {len(TINTS)} parts, of 0 or more each, got {dict(sizes)}")
     totals = {row: sum(stack.values()) for row, stack in stacks.items()}
     far, ends = max(*totals.values(), limit[1] if limit else 0), np.zeros(len(stacks))
-    room = 0.85 + 0.25 * (bool(limit) + (len(parts) - ("" in parts) > 1)) + 0.16 * (title + xlabel).count("\n")
+    room = 0.85 + 0.25 * (bool(limit) + (len(parts) > 1)) + 0.16 * (title + xlabel).count("\n")
     fig, ax = canvas(room + 0.4 * len(stacks), title, xlabel)
     for part, (tint, ink) in zip(parts, looks, strict=False):
         widths = np.array([stack.get(part, 0.0) for stack in stacks.values()])
@@ -75,7 +75,7 @@ def bars(sizes: Mapping[str, float | Sizes], title: str, xlabel: str, limit: tup
         note(ax, f"{total:.4g}", (total, place), weight="bold", bbox=PLATE)
     ax.set_xlim(0, far * 1.1)
     ax.xaxis.set_major_locator(MaxNLocator(steps=[1, 2, 5, 10]))
-    if len(parts) - ("" in parts) > 1:
+    if len(parts) > 1:
         legend(ax)
     for patch in ax.patches:  # after the legend, which copies the first of them
         patch.set_linewidth(0.8 * (patch.get_width() > 0))  # of a part of size 0 an edge would be left

@@ -52,7 +52,7 @@ def roofline(
     differ by their dashes, and those named in `datasheet` are thin and black. Above all roofs it is grey. The regions
     below have names: memory-bound under all roofs, compute-bound under all, and in between what depends on the roof.
     A point is open where predicted, filled where measured; with `half`, which draws a dashed line at half of a single
-    roof, those between this line and a tenth over the roof are small, grey and without a name. `moves` names pairs of
+    roof, those between this line and a quarter over the roof are small, grey and without a name. `moves` names pairs of
     points: an arrow leads from first to second, with the gain. `intensities`: ends of the axis. Raises ValueError for a
     move between points that are not there.
     """
@@ -85,7 +85,7 @@ def roofline(
         _roof(ax, "half", lower, DASHES, True)
         left = low * (roof.ridge / low) ** 0.64
         note(ax, "half the roof", (left, lower.attainable(left)), (6, -6))
-        within = {p.label: lower.attainable(p.intensity) <= places[p.label][1] < roof.attainable(p.intensity) / 0.9
+        within = {p.label: lower.attainable(p.intensity) <= places[p.label][1] < roof.attainable(p.intensity) / 0.8
                   for p in points}  # fmt: skip
         loud = [point for point in points if not within[point.label]]
     for point in points:
@@ -128,7 +128,7 @@ def _shade(ax: Axes, roofs: Mapping[str, Roofline], ridges: Sequence[float]) -> 
     for (name, (tint, ink, _)), (left, right) in zip(_REGIONS.items(), ends, strict=True):
         ax.axvspan(left, right, color=tint, linewidth=0, zorder=0, label=f"_{name}")
         if math.log(right / left) > 0.18 * math.log(high / low):
-            text = f"{name}\n× {number(gain[name])}" if name in gain and len(roofs) > 1 else name
+            text = f"{name}\n× {number(gain[name])}" if name in gain and len(set(slopes)) > 1 else name
             look = {"color": INKS[ink], "ha": "center", "va": "bottom", "weight": "bold"}
             note(ax, text, (math.sqrt(left * right), floor), (0, 4), **look)
     xs = [low, *ridges, high]

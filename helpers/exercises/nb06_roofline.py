@@ -14,7 +14,9 @@ guess("layer_of_8_on_h100", "Most of the peak is out of reach: the bytes arrive 
     (3.35e12, "That is the rate at 1 FLOP for each byte."),
     (3.35e12 / 8, "The intensity multiplies the bandwidth: bytes/s × FLOP/byte."),
     (26.8, "In FLOP/s: × 10¹²."))
-guess("misses_of_fourteen", "Section 7 asks any miss for its reason.")
+guess("misses_of_fourteen", "Section 7 asks any miss for its reason.",
+    (0, "None would make two numbers the whole machine."),
+    (14, "The fastest matmul gave the peak: it cannot miss by much."))
 guess("faster_a100", "The layer gains from the faster memory until it meets the ceiling.",
     (1.31, "That is about the memory's gain: the ceiling cuts it off."),
     (1, "With 40 GB it waits for its bytes: it gains."),
@@ -25,7 +27,7 @@ guess("bfloat16_here", "",
     (1, "The bits alone do not tell: the chip's units decide."),
     (0.5, "Half as fast is a chip without instructions for bfloat16."),
     (16, "Only matrix units give such a factor: how large it is depends on the chip."))
-guess("gelu_in_a_cache", "Its bytes should come from a cache here.",
+guess("gelu_in_a_cache", "Its bytes come from a cache here: far above 1, its own work is slow.",
     *((ratio, "So it might be if it had waited for its bytes.") for ratio in (0.08, 0.1, 0.5)),
     (1, "Exactly as long as its bytes from main memory would take: that would be chance."))
 
@@ -75,6 +77,7 @@ function("roof_points",
     (lambda *a: [p for p in _corners(*a) if p[0] in a[2:]],
      "Two points make one straight line: where the ridge lies between the ends, the line has a corner there."),
     (lambda *a: [(x, a[1] * x) for x, _ in _corners(*a)], "Beyond the ridge the slope ends: the peak is the most."),
+    (lambda *a: [(x, max(a[0], a[1] * x)) for x, _ in _corners(*a)], "Attainable is the smaller of the two: use min."),
     (lambda *a: _corners(*a, inverted=True), "The ridge is peak over bandwidth: yours is upside down."),
     (lambda *a: [(y, x) for x, y in _corners(*a)], "Each point is (intensity, FLOP/s): yours are exchanged."),
     (lambda *a: list(map(list, zip(*_corners(*a), strict=True))),
@@ -144,6 +147,9 @@ function("bottleneck",
      "You compared with the peak alone: left of the ridge less is attainable."),
     (lambda *a: _bottleneck(*a, roof=lambda _, memory: memory),
      "You compared with the memory alone: right of the ridge the arithmetic takes longer."),
+    (lambda f, b, s, p, w: _bottleneck(f, b, s, p, w) if s < min(f / p, b / w) or s >= max(f / p, b / w)
+     else "memory" if b / w > f / p else "compute",
+     "Faster than one of the two times is enough to be impossible."),
     (lambda *a: _bottleneck(*a, slow=1), "Up to twice the time is close enough: only beyond that it is neither."),
     *((lambda *a, name=name: _bottleneck(*a, name=name), "You swapped the two: the larger time is the bottleneck.")
       for name in (lambda c, m: "memory" if m < c else "compute", lambda c, m: "compute" if m > c else "memory")),
@@ -193,6 +199,7 @@ function("distances",
     _distances, [
     *((way, "Counted by operators, this moves as much as n × m × d numbers: let one matmul sum over d.") for way in (
         lambda a, b: ((a[:, None] - b[None]) ** 2).sum(-1),
+        lambda a, b: torch.einsum("nmd,nmd->nm", a[:, None] - b, a[:, None] - b),
         lambda a, b: sum((a[:, k, None] - b[:, k]) ** 2 for k in range(a.shape[1])))),
     (lambda a, b: _distances(a, b, -1), "The middle term is −2·a·b: you left out the 2."),
     (lambda a, b: _distances(a, b, 2), "The middle term is −2·a·b: yours has a plus."),
