@@ -6,7 +6,7 @@ from helpers.exercises.exercise import function, guess, value
 
 # fmt: off
 
-guess("published_days", "Meta's 6.4 million GPU-hours for Llama 3 70B, 15 trillion tokens, shared out over 1024.")
+guess("published_days", "Meta's 6.4 million GPU-hours for Llama 3 70B, over 15 trillion tokens, shared out over 1024.")
 
 guess("implied_mfu", "It is 50 %, times 144 / 260.",
     (50, "The napkin took 50 %: what makes 144 days 260?"),
@@ -58,6 +58,7 @@ function("tokens_before_deadline",
     lambda n, devices, days, peak, mfu: devices * days * DAY * peak * mfu / (6 * n), [
     (lambda n, c, d, p, u: c * d * DAY * p * u / (2 * n),
      "You forgot the backward pass: 2 FLOPs per parameter and token are the forward pass alone."),
+    (lambda n, c, d, p, u: c * d * DAY * p * u / n, "You left out the 6 FLOPs for each parameter and token."),
     *[(lambda n, c, d, p, u, day=day: c * d * day * p * u / (6 * n),
        "A day has 24 hours of 3600 seconds: FLOP/s times seconds are FLOPs.") for day in (1, 24, 3600)],
     (lambda n, c, d, p, u: c * d * DAY * p / (6 * n),
@@ -89,6 +90,8 @@ function("devices_needed",
     (lambda n, m, b: math.ceil(n / m),
      "You counted one byte per parameter: multiply by the bytes that each one needs."),
     (lambda n, m, b: math.ceil(m / (n * b)), "That is upside down: bytes needed over bytes of one GPU."),
+    (lambda n, m, b: math.ceil(n * 16 / m), "You took 16 bytes for each parameter: here it is `per_parameter`."),
+    (lambda n, m, b: m / b, "That is the largest model that one GPU holds: how many such parts has this one?"),
     (lambda n, m, b: n * b, "Those are the bytes that are needed: divide by those of one GPU, and round up."),
     (lambda n, m, b: math.ceil(n * b / (m * 1e9)), "The memory is in bytes already, not in GB."),
     (lambda n, m, b: math.ceil(n * b / m / 8) * 8, "How few are enough? They need not be a multiple of 8."),
