@@ -186,7 +186,7 @@ export default view(["format", "bits", "formats"], checkBits, (ui) => {
       h("p", { class: "big" }, shown("formula", formula(number, fmt)), h("small", {}, " ",
         shown("kind", number.kind === "nan" ? "NaN" : number.kind))),
       h("p", {}, "code ", shown("code", `0x${BigInt(`0b${bits}`).toString(16).padStart(Math.ceil(count / 4), "0")}`),
-        ": sign ", shown("sign", number.sign), ", exponent ", shown("exponent", number.exponent), " − bias ",
+        ": sign ", shown("sign", number.sign), ", exponent ", shown("exponent", number.exponent), number.exponent ? " − bias " : ", so 1 − bias ",
           shown("bias", fmt.bias),
         ", fraction ", shown("fraction", number.fraction), " of ", shown("fractions", `${2 ** fmt.fraction_bits}`),
         number.kind !== "nan" && [". Next below: ", shown("below", nextTo(below)), gap(-1), "; next above: ",
