@@ -82,6 +82,8 @@ def _judge(exercise: Exercise, answers: tuple[Any, ...]) -> tuple[str, str]:
                 return "not yet", f"{once.sentence}. Mend that line first: no part can be judged before."
             if once is None and callable(answers[0]) and functions:
                 return "not attempted", _NOTHING
+            if isinstance(once, list | tuple) and len(once) != len(exercise.parts):
+                return "not yet", f"expected {len(exercise.parts)} results, got {len(once)}."
             answers = tuple(exercises.item(answers[0], place) for place in range(len(exercise.parts)))
     if exercise.parts and len(answers) == len(exercise.parts):
         return _judge_parts(exercise, answers)

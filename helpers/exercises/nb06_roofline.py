@@ -27,7 +27,7 @@ guess("bfloat16_here", "",
     (1, "The bits alone do not tell: the chip's units decide."),
     (0.5, "Half as fast is a chip without instructions for bfloat16."),
     (16, "Only matrix units give such a factor: how large it is depends on the chip."))
-guess("gelu_in_a_cache", "Its bytes come from a cache here: far above 1, its own work is slow.",
+guess("gelu_in_a_cache", "Its bytes come from a cache here. What takes far longer than 1 has slow work of its own.",
     *((ratio, "So it might be if it had waited for its bytes.") for ratio in (0.08, 0.1, 0.5)),
     (1, "Exactly as long as its bytes from main memory would take: that would be chance."))
 
