@@ -35,7 +35,7 @@ _COLUMNS = {  # the first and the last lesson that fills it, its left or right e
     "kept": (7, 7, 698, "right", "kept for\nbackward"),
 }
 # The left edge of what a lesson adds, and the right edge of its card.
-_EDGES = {2: (148, 186), 3: (188, 240), 4: (238, 478), 5: (380, 620), 6: (500, 630), 7: (628, 698)}
+_EDGES = {2: (142, 186), 3: (188, 240), 4: (238, 478), 5: (380, 620), 6: (500, 630), 7: (628, 698)}
 Edge = tuple[int, float, float]  # of a box of loops: its cells, and its way to the right and down
 _PLAIN = {"label": "_", "marker": ""}
 _TIP = {"arrowstyle": "-|>,head_length=0.25,head_width=0.14", "linewidth": 1.0}
@@ -64,8 +64,10 @@ def block(
         finding += f", for {sum(waits) / sum(times):.0%} of the least time"
     elif upto < 5:
         share = sum(box.flops for box in boxes if box.name in ("scores", "weighted sum")) / sum(flops)
-        finding = f"A block of {config.name}" + f": {share:.0%} of the FLOPs in scores and weighted sum" * (upto == 4)
-    left, right = _EDGES[upto]
+        copies = sum(box.layout == "copy" for box in boxes)
+        found = {3: f"{copies} of {len(boxes)} boxes copy", 4: f"{share:.0%} of the FLOPs in scores and weighted sum"}
+        finding = f"A block of {config.name}: {found.get(upto, '')}".removesuffix(": ")
+    left, right = _EDGES[2 if upto == 3 else upto][0], _EDGES[upto][1]
     height, letters = _TOP + _ROW * (len(boxes) + 1) + 8, _letters(config, batch, tokens)
     letters += ["", "blue: with parameters", "orange: without"] * (upto == 4)
     if upto < 5:  # in a box at the right, where half of the card would stay empty
@@ -211,7 +213,7 @@ def _heads(ax: Axes, upto: int, lesson: int | None, rows: int, right: float) -> 
 
 def _ink(first: int, lesson: int | None) -> str:
     """Of a column that this lesson first fills."""
-    return BLACK if lesson in (None, first) else INKS[GREY]
+    return BLACK if lesson in (None, 3, first) else INKS[GREY]  # notebook 03 shows the card for the first time
 
 
 def _cells(
