@@ -29,7 +29,7 @@ guess("fused_backward", "It kept no scores, so it computes them again: five prod
     (lambda right: right / 100, "In percent, please."))
 
 guess("count_over_rule", "The attention products have no parameters: they add about T / (6D) of the other products.",
-    (3, "To a whole percent, that is right."),
+    (3, "To a whole percent, that is right."), (2.78, "That is T / (6D), as good as right."),
     (0, "The rule overlooks what has no parameters."),
     (1.4, "That is with the attention products halved: here they count in full."),
     *((percent, "That is the part of other models' products: divide 4T by 24D.") for percent in (13, 18)),

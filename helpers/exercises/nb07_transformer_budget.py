@@ -73,7 +73,7 @@ def _fit(
         rounded((memory - states * n / (devices if shared else 1)) / each), least)
 
 
-_ALL = "That is for all the devices together: they share the states, but no text. How many fit on one?"
+_ALL = "That is for all devices together: they share the states, but no text is split. How many fit on one?"
 function("largest_batch",
     _fit(), [
     (_fit(round), "Rounded to the nearest, it may be one more than fits: round down."),

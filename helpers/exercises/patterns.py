@@ -69,7 +69,9 @@ def _constant(values: Sequence[float]) -> bool:
 
 
 def _flat(outcome: Any) -> list[float]:
-    """The numbers of an outcome in their order. Raises TypeError for another, ValueError for one without end."""
+    """The numbers of an outcome in their order. Raises TypeError for another, ValueError for NaN, inf or too many."""
+    if isinstance(outcome, torch.Tensor) and outcome.numel() > 10_000:
+        raise ValueError("too many numbers to look through")
     outcome = plain(outcome.detach().cpu() if isinstance(outcome, torch.Tensor) else outcome)
     if isinstance(outcome, list | tuple):
         return [value for part in outcome for value in _flat(part)]
