@@ -27,7 +27,7 @@ guess("bfloat16_here", "",
     (1, "The bits alone do not tell: the chip's units decide."),
     (0.5, "Half as fast is a chip without instructions for bfloat16."),
     (16, "Only matrix units give such a factor: how large it is depends on the chip."))
-guess("gelu_in_a_cache", "Its bytes come from a cache here. What takes far longer than 1 has slow work of its own.",
+guess("gelu_in_a_cache", "Its bytes come from a cache here: far above 1, its own work would be slow.",
     *((ratio, "So it might be if it had waited for its bytes.") for ratio in (0.08, 0.1, 0.5)),
     (1, "Exactly as long as its bytes from main memory would take: that would be chance."))
 
@@ -134,6 +134,8 @@ function("bottleneck",
     _bottleneck, [
     (lambda f, b, s, p, w: _bottleneck(f, b, max(s, f / p, b / w), p, w),
      "A point above the roof is impossible: look for the mistake before you name a bottleneck."),
+    (lambda f, b, s, p, w: "memory" if b / w > f / p else "compute",
+     "That is the roof alone: the measured seconds say whether either time explains it."),
     (lambda *a: _bottleneck(*a, slow=1e30),
      "Far below the roof neither time explains it: it takes more than twice as long."),
     (lambda f, b, s, p, w: "neither" if s == 2 * max(f / p, b / w) else _bottleneck(f, b, s, p, w),
@@ -199,7 +201,7 @@ function("distances",
     _distances, [
     *((way, "Counted by operators, this moves as much as n × m × d numbers: let one matmul sum over d.") for way in (
         lambda a, b: ((a[:, None] - b[None]) ** 2).sum(-1),
-        lambda a, b: torch.einsum("nmd,nmd->nm", a[:, None] - b, a[:, None] - b),
+        lambda a, b: torch.einsum("nmd,nmd->nm", *2 * [a[:, None] - b]),
         lambda a, b: sum((a[:, k, None] - b[:, k]) ** 2 for k in range(a.shape[1])))),
     (lambda a, b: _distances(a, b, -1), "The middle term is −2·a·b: you left out the 2."),
     (lambda a, b: _distances(a, b, 2), "The middle term is −2·a·b: yours has a plus."),
