@@ -33,6 +33,7 @@ guess("count_over_rule", "The attention products have no parameters: they add ab
     (0, "The rule overlooks what has no parameters."),
     (1.4, "That is with the attention products halved: here they count in full."),
     *((percent, "That is the part of other models' products: divide 4T by 24D.") for percent in (13, 18)),
+    (16.7, "That is T / D: the other products have 24 D, attention 4 T."),
     (15, "That was GPT-2 small, where T is 1.3 D: here it is 0.17 D."),
     (lambda right: right / 100, "The answer is wanted in percent."))
 
