@@ -148,6 +148,12 @@ def test_of_many_ops_no_label_lies_on_another():
         assert not boxes[one].padded(-2).overlaps(boxes[other].padded(-2)), (one, other)
 
 
+def test_under_half_of_a_roof_only_what_is_too_slow_or_too_fast_has_a_name():
+    points = [draw.Point(name, 1, measured=rate) for name, rate in (("slow", 4), ("good", 8), ("fast", 14))]
+    texts = draw.roofline({"it": Roofline(100, 10)}, points, half=True).words.splitlines()[-1].split(" | ")
+    assert {"slow", "fast"} < set(texts) and "good" not in texts
+
+
 @pytest.mark.parametrize(("call", "words"), [
     (lambda: draw.roofline({"CPU": CPU}, moves=[("a", "b")]), "there is no point a, b"),
     (lambda: draw.storage(torch.zeros(25), "t"), "1 to 24 cells and at most 6 tensors, got 25 and 1"),

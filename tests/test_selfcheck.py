@@ -377,6 +377,8 @@ def test_compare_takes_amounts_as_people_write_them():
     ):  # fmt: skip
         assert "exactly right" in repr(compare(guess, amount, unit)), guess
     assert repr(compare("nan", math.nan)) == "You predicted 'nan'; it is nan: as predicted."
+    assert "It stays finite" in repr(compare(math.inf, 4e-10, about="float16_run"))
+    assert repr(compare(1020, 28, "%")) == "You predicted 1,020 %; it is 28 %: 992 points too high."
     assert "cannot be read" not in repr(compare("-inf", 1.5)) and "cannot be read" in repr(compare("3/0", 1.5))
     assert repr(compare(20, 40, "billion parameters")).startswith("You predicted 20 billion parameters; it is 40 bill")
 
@@ -451,6 +453,9 @@ def test_what_is_no_exercise_is_refused():
 def test_what_a_function_prints_is_shown_once(ask, capsys):
     assert "returns None" in ask(lambda n: n, print, cases=[(1,), (2,), (3,)]).message
     assert "returns None" in check("eight_rewrites", lambda x, y, w: None).message
+    assert check("eight_rewrites", lambda x, y, w: (x, y)).message == "expected 8 results, got 2."
+    large = check("distances", lambda a, b: torch.zeros(2048, 2048))  # judged at once, not after ten seconds
+    assert "got (2048, 2048)" in large.message
     assert capsys.readouterr().out == "1\n"
 
 
