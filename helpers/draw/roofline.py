@@ -45,16 +45,17 @@ def roofline(
     datasheet: Collection[str] = (),
     height: float = 3.8,
     half: bool = False,
+    quiet: Collection[str] = (),
 ) -> Made:
     """Attainable FLOP/s against intensity in FLOP/byte, both logarithmic: a roof per machine, dtype, unit or memory.
 
     A roof is blue where the bandwidth limits it and vermillion where the peak does, with its ridge marked; several
     differ by their dashes, and those named in `datasheet` are thin and black. Above all roofs it is grey. The regions
     below have names: memory-bound under all roofs, compute-bound under all, and in between what depends on the roof.
-    A point is open where predicted, filled where measured; with `half`, which draws a dashed line at half of a single
-    roof, those between this line and a quarter over the roof are small, grey and without a name. `moves` names pairs of
-    points: an arrow leads from first to second, with the gain. `intensities`: ends of the axis. Raises ValueError for a
-    move between points that are not there.
+    A point is open where predicted, filled where measured; those named in `quiet` are small, grey and without a name.
+    `half` draws a dashed line at half of a single roof. `moves` names pairs of points: an arrow leads from first to
+    second, with the gain. `intensities`: ends of the axis. Raises ValueError for a move between points that are not
+    there.
     """
     places = {point.label: (point.intensity, point.measured or point.predicted) for point in points}
     if missing := {name for pair in moves for name in pair} - set(places):
@@ -78,16 +79,13 @@ def roofline(
         _roof(ax, name, roof, dash, name in datasheet)
     _name_roofs(ax, roofs, half)
     _mark_ridges(ax, ridges, roofs)
-    loud = points
+    loud = [point for point in points if point.label not in quiet]
     if half:
         (roof,) = roofs.values()
         lower = Roofline(roof.peak / 2, roof.bandwidth / 2)
         _roof(ax, "half", lower, DASHES, True)
         left = low * (roof.ridge / low) ** 0.64
         note(ax, "half the roof", (left, lower.attainable(left)), (6, -6))
-        within = {p.label: lower.attainable(p.intensity) <= places[p.label][1] < roof.attainable(p.intensity) / 0.8
-                  for p in points}  # fmt: skip
-        loud = [point for point in points if not within[point.label]]
     for point in points:
         _, ink, marker = _REGIONS[_region(point, roofs)]
         ink, size = (ink, 7.5) if point in loud else (GREY, 5)
