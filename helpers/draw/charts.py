@@ -167,5 +167,5 @@ def memory_over_time(curves: Mapping[str, Sequence[float]], title: str, phases: 
         note(ax, name, (start, top * 1.22), (3, 0))
     ax.yaxis.set_major_formatter(EngFormatter("B"))
     ax.set(xlim=(0, 1.02 * end), ylim=(0, top * 1.3))
-    _levels(ax, levels or {}, 1, top / 3)
+    _levels(ax, levels or {}, 1, top / 2)
     return fig, f"{'; '.join(found)}."
