@@ -77,13 +77,14 @@ def _judge(exercise: Exercise, answers: tuple[Any, ...]) -> tuple[str, str]:
         listed = isinstance(answers[0], list | tuple) and len(answers[0]) == len(exercise.parts)
         functions = [one for one in exercise.parts.values() if one.cases]
         if listed or functions:
-            once = functions and callable(answers[0]) and exercises.call(exercise, answers[0], functions[0].inputs[0])
-            if isinstance(once, Failed):
-                return "not yet", f"{once.sentence}. Mend that line first: no part can be judged before."
-            if once is None and callable(answers[0]) and functions:
-                return "not attempted", _NOTHING
-            if isinstance(once, list | tuple) and len(once) != len(exercise.parts):
-                return "not yet", f"expected {len(exercise.parts)} results, got {len(once)}."
+            if functions and callable(answers[0]):
+                once = exercises.call(exercise, answers[0], functions[0].inputs[0])
+                if isinstance(once, Failed):
+                    return "not yet", f"{once.sentence}. Mend that line first: no part can be judged before."
+                if once is None:
+                    return "not attempted", _NOTHING
+                if isinstance(once, list | tuple) and len(once) != len(exercise.parts):
+                    return "not yet", f"expected {len(exercise.parts)} results, got {len(once)}."
             answers = tuple(exercises.item(answers[0], place) for place in range(len(exercise.parts)))
     if exercise.parts and len(answers) == len(exercise.parts):
         return _judge_parts(exercise, answers)

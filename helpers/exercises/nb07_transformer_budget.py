@@ -22,8 +22,8 @@ guess("peak_of_step", "At the loss three tables as large as the logits are alive
     (lambda right: right - 10.24, "Did you count two tables of that size?"),
     (lambda right: right + 10.24, "About right for a loop that holds on to its logits."))
 guess("peak_recomputed", "Weights and moments stay, one block at a time exists in full, and gradients pile up.",
-    (33.4 / 16, "That shrinks weights and moments, too: they stay."),
-    (33.4 / 12, "A twelfth of everything? Weights and moments stay."),
+    (33.4 / 16, "That shrinks all terms."),
+    (33.4 / 12, "That is a twelfth of everything."),
     (33.4 / 2, "Only the activations shrink, and to far less than half."),
     (7.3, "Weights and moments alone take 7.3 MB."),
     (9.57, "Is one of them left out? Weights, moments, gradients, and a whole block that runs again."),
@@ -42,8 +42,8 @@ guess("one_user", "A token needs all weights (of the input embedding one row alo
     (1000, "Thousands are for many users: here all weights are read for one token."),
     (24680, "That is how fast the arithmetic is."),
     (lambda right: 1e3 / right, "If these are ms for a token: how many tokens make a second?"))
-guess("own_step", "Products are nearly all the FLOPs, but other operations take time, too.",
-    (1, "Then only products would take any time."),
+guess("own_step", "Products may run below the peak, and operations with hardly a FLOP take time, too.",
+    (1, "Then all would run at the peak."),
     (0.4, "If that is the MFU: the time is the inverse of it, times its prediction."))
 
 
