@@ -151,7 +151,7 @@ def memory_over_time(curves: Mapping[str, Sequence[float]], title: str, phases: 
     `phases` maps a name to the index of the operation with which it begins: {"forward": 0, "backward": 40}; `levels`
     are thin horizontal lines with a name each.
     """
-    fig, ax = canvas(3.1, title, "operation", "memory")
+    fig, ax = canvas(3.1, title, "operations so far (not time)", "memory")
     end, top, found = max(map(len, curves.values())) - 1, max(map(max, curves.values())), []
     for (name, nbytes), (colour, *_), tint in zip(curves.items(), LOOKS, TINTS, strict=False):
         steps, peak = range(len(nbytes)), max(range(len(nbytes)), key=nbytes.__getitem__)
