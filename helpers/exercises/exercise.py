@@ -23,9 +23,9 @@ class Exercise:
         others within 1e-6.
     words: the words that may be answered. unit: that of the answer, or of the cost.
     in_place: the first argument itself must become the result.
-    cost: a right answer must also cost no more than `room` times the oracle's: `cost(function, arguments)`, or the
-        name of a field of what `count` gives, as "bytes_eager". `at` lists the arguments at which it is counted, if
-        not those of the cases; a mistake is named where its costs are within a factor of `near`.
+    cost: a right answer must also cost no more than `room` times the oracle's: the name of a field of what `count`
+        gives, as "bytes_eager". `at` lists the arguments at which it is counted, if not those of the cases; a mistake
+        is named where its costs are within a factor of `near`.
     parts: the exercises of which this one is a list; each is judged by itself.
     same: one-step slips of the notebook's solution that are right all the same: their line, and why.
     """
@@ -39,7 +39,7 @@ class Exercise:
     words: Sequence[str] = ()
     unit: str = ""
     in_place: bool = False
-    cost: Callable[[Callable[..., Any], tuple[Any, ...]], float] | str | None = None
+    cost: str = ""
     at: Sequence[tuple[Any, ...]] = ()
     room: float = 1.01
     near: float = 1
