@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from helpers import exercises, units
-from helpers.exercises import EXERCISES, GUESSES, Exercise, Failed, Guess
+from helpers.exercises import EXERCISES, GUESSES, Exercise, Failed
 
 SECONDS = 10  # what a check may take
 _MARKS = {"correct": ("✓", "#009E73"), "not attempted": ("○", "#767676"), "not yet": ("✗", "#D55E00")}
@@ -205,12 +205,12 @@ def compare(guess: Any, value: Any, unit: str = "", about: str = "", because: st
     try:
         if about and about not in GUESSES:
             return Comparison(f"There is no guess named {about!r}. Is the name misspelt?")
-        known = GUESSES.get(about, Guess())
+        known, wrong = GUESSES.get(about, ("", ()))
         word = isinstance(guess, str) and _measure(guess, unit) is None and _measure(value, unit) is not None
-        if word and not any(isinstance(one, str) and _same(guess, one) for one, _ in known.wrong):  # such as "error"
+        if word and not any(isinstance(one, str) and _same(guess, one) for one, _ in wrong):  # such as "error"
             of, example = f" of {unit}" if unit else "", "2.5e9" if unit in ("B", "FLOP", "B/s", "FLOP/s") else "90"
             return Comparison(f"{exercises.short(guess)} cannot be read as a number{of}: write one, such as {example}.")
-        return Comparison(" ".join(filter(None, [*_compared(guess, value, unit, known.wrong), known.because, because])))
+        return Comparison(" ".join(filter(None, [*_compared(guess, value, unit, wrong), known, because])))
     except Exception as error:
         return Comparison(
             f"You predicted {exercises.short(guess)}, which cannot be compared ({exercises.described(error)})."

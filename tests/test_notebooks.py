@@ -7,9 +7,9 @@ from urllib.parse import unquote
 import nbformat
 import pytest
 
-from helpers.exercises import EXERCISES
+from helpers.exercises import EXERCISES, GUESSES
 from tests.tools import refresh
-from tests.tools.course import NOTEBOOKS, exercises, guessed, keys, pace, read, sections, tags
+from tests.tools.course import NOTEBOOKS, ROOT, exercises, guessed, keys, pace, read, sections, tags
 
 KNOWN_TAGS = {"nbval-ignore-output", "raises-exception", "exercise", "exercise-spec", "show-code"}
 # A time of day, an object's address, a file's path or a version would differ on the next machine.
@@ -141,3 +141,6 @@ def test_each_exercise_is_asked_in_the_notebook_of_its_file():
     told = {path.stem: sorted(keys(path, guesses=True)) for path in NOTEBOOKS}
     assert made == told, "the guesses of a notebook and those of its file have the same names"
     assert EXERCISES.keys() == {name for names in judged.values() for name in names}
+    files = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "helpers" / "exercises").glob("nb*.py"))
+    names = re.findall(r'^(?:exercise|parts|guess)\("(\w+)"', files, re.MULTILINE)
+    assert len(names) == len(EXERCISES) + len(GUESSES), "each name stands in one place"

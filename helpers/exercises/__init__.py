@@ -18,7 +18,7 @@ from helpers.exercises import (
     nb07_transformer_budget,
 )
 from helpers.exercises.costs import known_costs, waste
-from helpers.exercises.exercise import EXERCISES, GUESSES, Exercise, Guess
+from helpers.exercises.exercise import EXERCISES, GUESSES, Exercise
 from helpers.exercises.outcomes import Failed, amount, described, difference, plain, scale, short, written
 from helpers.exercises.patterns import pattern
 from helpers.exercises.running import call, in_time, item, same_randomness

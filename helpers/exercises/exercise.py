@@ -13,7 +13,7 @@ DRAWS = 30  # random inputs beside the readable cases
 
 @dataclass(frozen=True, eq=False)
 class Exercise:
-    """One exercise; each file writes its own with `function`, `value` and `parts`, which put it on the list.
+    """One exercise; each file writes its own with `exercise` and `parts`, which put it on the list.
 
     oracle: `oracle(*case)` returns the right answer. Without cases the answer is a value, and it takes no arguments.
     wrong: pairs of a formula that makes a likely mistake, with the oracle's arguments, and the sentence that names it.
@@ -46,10 +46,6 @@ class Exercise:
     parts: Mapping[str, "Exercise"] = field(default_factory=dict)
     same: Mapping[str, str] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        if self.draw and not self.cases:
-            raise ValueError(f"the exercise {self.name!r} draws inputs, but has no readable cases")
-
     @cached_property
     def inputs(self) -> tuple[tuple[Any, ...], ...]:
         """The arguments of every call: the cases, then those drawn, which are the same each time."""
@@ -60,61 +56,34 @@ class Exercise:
 
 
 EXERCISES: dict[str, Exercise] = {}
-
-
-def _add(entries: dict[str, Any], kind: str, name: str, entry: Any) -> None:
-    if name in entries:
-        raise ValueError(f"there are two {kind} named {name!r}")
-    entries[name] = entry
-
-
-@dataclass(frozen=True, eq=False)
-class Guess:
-    """What `compare` says of a prediction: `because` of any, and of a wrong one the sentence that names its mistake."""
-
-    because: str = ""
-    wrong: Sequence[tuple[Any, str]] = ()
-
-
-GUESSES: dict[str, Guess] = {}
+GUESSES: dict[str, tuple[str, Sequence[tuple[Any, str]]]] = {}
 
 
 def guess(name: str, because: str = "", *wrong: tuple[Any, str]) -> None:
-    """Put on the list what is said of a guess: why the value is what it is, and the wrong ones that are likely.
+    """Put on the list what `compare` says of a guess: why the value is what it is, and of wrong ones what went wrong.
 
-    wrong: pairs of a prediction, in the unit asked for, or a function of the right value that gives one, and the
-    sentence that names the mistake.
+    wrong: pairs of a likely prediction, in the unit asked for, or a function of the right value that gives one, and
+    the sentence that names the mistake.
     """
-    _add(GUESSES, "guesses", name, Guess(because, wrong))
-
-
-def function(
-    name: str, oracle: Callable[..., Any], wrong: Sequence[tuple[Callable[..., Any], str]] = (), **options: Any
-) -> None:
-    """Put on the list an exercise whose answer is a function. Options are the fields of `Exercise`."""
-    _add(EXERCISES, "exercises", name, Exercise(name, oracle, wrong, **options))
+    GUESSES[name] = because, wrong
 
 
 def part(right: Any, wrong: Sequence[tuple[Any, str]] = (), name: str = "", **options: Any) -> Exercise:
     """An exercise whose answer is the value `right`, or with cases the function `right`; in `wrong` stand the like."""
     if not options.get("cases"):
-        right, wrong = _constant(right), [(_constant(answer), sentence) for answer, sentence in wrong]
+        wrong = [(lambda answer=answer: answer, sentence) for answer, sentence in wrong]
+        return Exercise(name, lambda: right, wrong, **options)
     return Exercise(name, right, wrong, **options)
 
 
-def value(name: str, right: Any, wrong: Sequence[tuple[Any, str]] = (), **options: Any) -> None:
-    """Put on the list an exercise whose answer is the value `right`, with the wrong ones that are likely."""
-    _add(EXERCISES, "exercises", name, part(right, wrong, name, **options))
+def exercise(name: str, right: Any, wrong: Sequence[tuple[Any, str]] = (), **options: Any) -> None:
+    """Put on the list an exercise with one answer, as `part` makes it. Options are the fields of `Exercise`."""
+    EXERCISES[name] = part(right, wrong, name, **options)
 
 
 def parts(name: str, *, same: Mapping[str, str] | None = None, **each: Exercise) -> None:
     """Put on the list an exercise of several parts, in the order in which `check` takes their answers."""
-    made = Exercise(name, lambda *case: tuple(one.oracle(*case) for one in each.values()), parts=each, same=same or {})
-    _add(EXERCISES, "exercises", name, made)
-
-
-def _constant(answer: Any) -> Callable[[], Any]:
-    return lambda: answer
+    EXERCISES[name] = Exercise(name, tuple, parts=each, same=same or {})
 
 
 def whole(r: random.Random, *shape: int, most: int = 4, dtype: torch.dtype = torch.float32) -> torch.Tensor:

@@ -2,7 +2,7 @@
 
 import math
 
-from helpers.exercises.exercise import function, guess, value
+from helpers.exercises.exercise import exercise, guess
 
 # fmt: off
 
@@ -39,7 +39,7 @@ guess("largest_model", "640 GB at 16 bytes each, and no room for anything else."
     (5, "That is one GPU."),
     (lambda right: 1e9 * right, "The unit is a billion parameters."))
 
-value("card_in_gb", 80 * 2**30 / 1e9, [
+exercise("card_in_gb", 80 * 2**30 / 1e9, [
     (80e9 / 2**30, "You went from GB to GiB. A GiB is the larger unit, so there are more GB than GiB."),
     (80, "That is still 80: GiB and GB differ by 7.4 % of it."),
     (80 * 2**30, "That is a number of bytes; the question asks for GB."),
@@ -54,7 +54,7 @@ value("card_in_gb", 80 * 2**30 / 1e9, [
 
 DAY = 24 * 60 * 60
 
-function("tokens_before_deadline",
+exercise("tokens_before_deadline",
     lambda n, devices, days, peak, mfu: devices * days * DAY * peak * mfu / (6 * n), [
     (lambda n, c, d, p, u: c * d * DAY * p * u / (2 * n),
      "You forgot the backward pass: 2 FLOPs per parameter and token are the forward pass alone."),
@@ -81,7 +81,7 @@ function("tokens_before_deadline",
                     r.choice((312e12, 989.5e12)), r.uniform(0.1, 0.6)),
     same={"return delivered // (6 * parameters)": "whole tokens are an answer, too"})
 
-function("devices_needed",
+exercise("devices_needed",
     lambda n, memory, each: math.ceil(n * each / memory), [
     (lambda n, m, b: n * b // m, "You rounded down: the last parameters need a device, too."),
     (lambda n, m, b: round(n * b / m), "You rounded to the nearest: whatever is left over needs a device of its own."),
@@ -100,7 +100,7 @@ function("devices_needed",
            (1e9, 80e9, 2), (10_001, 160_000, 16), (8, 15, 2)],
     draw=lambda r: (r.randint(1, 700) * 10**9, r.choice((24, 80, 96)) * 10**9, r.choice((2, 4, 8, 12, 18))))
 
-function("fastest_writing",
+exercise("fastest_writing",
     lambda n, itemsize, devices, bandwidth: devices * bandwidth / (n * itemsize), [
     (lambda n, i, d, b: n * i / (d * b),
      "Those are the seconds of one token; the question asks for tokens per second."),

@@ -8,7 +8,7 @@ from math import ceil, floor, log2
 
 import torch
 
-from helpers.exercises.exercise import function, guess, part, parts
+from helpers.exercises.exercise import exercise, guess, part, parts
 
 # fmt: off
 
@@ -59,7 +59,7 @@ parts("choose_format",
     ], words=_FORMATS),
     d=part("float8_e5m2", [("float8_e4m3fn", "E4M3 ends at 448."), _TWO], words=_FORMATS))
 
-function("first_missing_integer",
+exercise("first_missing_integer",
     lambda f: 2 ** (f + 1) + 1, [
     (lambda f: 2 ** (f + 1), "That one is still there: it is a power of two. The next one is not."),
     (lambda f: 2 ** (f + 1) - 1,
@@ -85,7 +85,7 @@ def _draw_terms(r: random.Random) -> tuple[torch.Tensor]:
     return (terms.to(r.choice((torch.bfloat16, torch.float16))),)
 
 
-function("stable_sum",
+exercise("stable_sum",
     lambda v: v.double().sum().to(v.dtype), [
     (lambda v: _running_sum(v, v.dtype, v.dtype),
      "The accumulator still has the dtype of the values, so the sum stops growing."),
@@ -106,7 +106,7 @@ def _loss_scale(largest: float | torch.Tensor, limit: float = 65504.0) -> float:
     return 2.0 ** floor(log2(limit / float(largest)))
 
 
-function("loss_scale",
+exercise("loss_scale",
     lambda g: _loss_scale(g.abs().max()), [
     (lambda g: _loss_scale(g.max()),
      "You looked at the largest gradient with its sign: a large negative one overflows too."),
@@ -132,7 +132,7 @@ function("loss_scale",
            (torch.tensor([63.968754]),), (torch.tensor([2.0, -1.0]),), (torch.full((100,), 1e-3),)],
     draw=lambda r: (torch.tensor([r.gauss(0, 1) for _ in range(r.randint(2, 9))]) * 10 ** r.uniform(-7, 6),))
 
-function("quantised_bytes",
+exercise("quantised_bytes",
     lambda n, bits, block: n * bits // 8 + -(-n // block), [
     (lambda n, bits, block: n * bits // 8, "You forgot the scales: each block has one more byte."),
     (lambda n, bits, block: n * bits // 8 + 1, "You counted one scale in all: every block has one."),
@@ -184,7 +184,7 @@ def _draw_value(r: random.Random) -> tuple[float, int, int]:
 
 _HALF = Fraction(1, 2)
 _SHRINKS = "Below the smallest normal number the gap stays the same; yours goes on shrinking."
-function("round_to",
+exercise("round_to",
     _round_to, [
     (lambda x, e, f: _round_to(x, e, f, lowest=2000, limit=2000), f"{_SHRINKS} And beyond the largest is infinity."),
     (lambda x, e, f: _round_to(x, e, f, lowest=2000), _SHRINKS),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from helpers.exercises.exercise import Exercise, function, guess, part, parts, whole
+from helpers.exercises.exercise import Exercise, exercise, guess, part, parts, whole
 
 # fmt: off
 
@@ -57,7 +57,7 @@ def _draw_cell(r: random.Random) -> tuple[int, tuple[int, ...]]:
     return r.randrange(math.prod(shape)), shape
 
 
-function("index_at",
+exercise("index_at",
     _index_at, [
     (lambda offset, shape: _digits(offset, shape),
      "Your first index runs fastest: in a contiguous tensor it is the last."),
@@ -91,7 +91,7 @@ def _draw_line(r: random.Random) -> tuple[torch.Tensor, int]:
     return x, r.randint(1, len(x))
 
 
-function("windows",
+exercise("windows",
     lambda x, size: x.unfold(0, size, 1), [
     *((lambda x, size, more=more: _windows(x, size, more), "Count again: n elements have n − size + 1 windows.")
       for more in (-1, 1)),
@@ -164,7 +164,7 @@ def _draw_strided(r: random.Random) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return tuple(shape[k] for k in order), tuple(stride[k] for k in order)
 
 
-function("fewest_dimensions",
+exercise("fewest_dimensions",
     _fewest, [
     (lambda n, s: 1 if list(s) == _dense(n) else len(n),
      "Not contiguous, and yet some neighbours may merge: look at each pair."),
@@ -203,7 +203,7 @@ def _swap(lines: str) -> Callable[[torch.Tensor, int, int], torch.Tensor]:
 
 
 _LOST = "Row {} is lost: overwritten before it was copied (detach() and contiguous() copy nothing), or not put back."
-function("swap_rows",
+exercise("swap_rows",
     _swapped, [
     (_swap("x[i] = x[j]"), _LOST.format("i")),
     (_swap("x[j] = x[i]"), _LOST.format("j")),
@@ -239,7 +239,7 @@ def _draw_heads(r: random.Random) -> tuple[torch.Tensor, torch.Tensor]:
 
 _BY_TEN = torch.arange(2 * 6 * 5 * 4.0).view(2, 6, 5, 4) % 10
 _BY_SEVEN = torch.arange(2 * 3 * 7 * 4.0).view(2, 3, 7, 4) % 7
-function("grouped_scores",
+exercise("grouped_scores",
     _grouped, [
     (lambda q, k: q @ k.repeat_interleave(q.shape[1] // k.shape[1], 1).mT,
      "The scores are right, but each key head is written out once for every query head that uses it: "

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 from einops import rearrange, reduce
 
-from helpers.exercises.exercise import Exercise, function, guess, part, parts, whole
+from helpers.exercises.exercise import Exercise, exercise, guess, part, parts, whole
 
 # fmt: off
 
@@ -95,7 +95,7 @@ def _draw_keys(r: random.Random) -> tuple[torch.Tensor, int]:
     return whole(r, kv * 2 * pairs, r.randint(1, 5), most=999), kv
 
 
-function("to_halves",
+exercise("to_halves",
     lambda w, kv: _rows(w, kv, len(w) // kv // 2, 2, order=(0, 2, 1)), [
     (lambda w, kv: _rows(w, kv, 2, len(w) // kv // 2, order=(0, 2, 1)),
      "That is the way of section 4, from halves to neighbours; or pair got the size 2, which is that of two."),
@@ -128,7 +128,7 @@ def _draw_heads(r: random.Random) -> tuple[torch.Tensor, int, int]:
     return whole(r, kv * group * c, r.randint(1, 4), most=99), kv * group, kv
 
 
-function("average_heads",
+exercise("average_heads",
     lambda w, heads, kv: _averaged(w, (kv, heads // kv, len(w) // heads), 1), [
     (lambda w, heads, kv: _averaged(w, (heads // kv, kv, len(w) // heads), 0),
      "You averaged heads that lie apart, (group kv): neighbours form a group, so kv is the slow digit."),
@@ -175,7 +175,7 @@ def _draw_attention(r: random.Random) -> tuple[torch.Tensor, torch.Tensor, torch
     return *waves, heads
 
 
-function("repair_attention",
+exercise("repair_attention",
     _attention(), [
     (_attention("c h", -2), "That is still the attention with both bugs."),
     (_attention(softmax=-2), "The weights of a query still do not add up to 1: the softmax runs over the wrong name."),
@@ -218,7 +218,7 @@ def _by(rule: Callable[[int, int, int, int], bool]) -> Callable[..., torch.Tenso
 
 _SIZES = [(256, 256, 8, 8), (4, 4, 64, 64), (300, 20, 16, 2), (1, 300, 16, 16), (40, 4, 16, 16), (300, 16, 16, 16),
           (1, 4096, 256, 256), *[[round(2 ** _r.uniform(1, 6)) for _ in range(4)] for _ in range(25)]]
-function("cheapest_order",
+exercise("cheapest_order",
     lambda q, k, v: _product(_left_first(q, k, v), q, k, v), [
     (lambda q, k, v: _product(True, q, k, v),
      "You go from left to right, as one einsum of three tensors does here: sometimes the other order is cheaper."),

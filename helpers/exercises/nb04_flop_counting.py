@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import torch
 
-from helpers.exercises.exercise import function, guess, part, parts, whole
+from helpers.exercises.exercise import exercise, guess, part, parts, whole
 
 # fmt: off
 
@@ -49,7 +49,7 @@ def _rule(count: Callable[..., int]) -> Callable[..., int]:
     return lambda images, weight: count(images[0], images[1], weight[0], images[2], images[3], weight[2])
 
 
-function("conv_flop",
+exercise("conv_flop",
     _rule(_conv), [(_rule(count), sentence) for count, sentence in [
     (lambda *a: _conv(*a) // 2, _MAC),
     (lambda b, i, o, h, w, k: 2 * b * o * h * w * i * k**2,
@@ -82,7 +82,7 @@ def _gpt(weights: int = 24, scores: int = 4, head: int = 2) -> Callable[..., int
     return lambda n, d, t, v: n * (weights * t * d**2 + scores * t**2 * d) + head * t * d * v
 
 
-function("transformer_flop",
+exercise("transformer_flop",
     _gpt(), [
     (lambda *a: _gpt()(*a) // 2, _MAC),
     (_gpt(scores=0), "You forgot the attention products: queries times keys and weights times values, 4T²D a layer."),
@@ -102,7 +102,7 @@ function("transformer_flop",
     cases=[(12, 768, 1024, 50257), (24, 1024, 512, 1000), (2, 64, 4096, 100)],
     draw=lambda r: (r.randint(2, 99), r.randint(2, 99) * 64, r.randint(2, 4096), r.randint(100, 99_999)))
 
-function("moe_training",
+exercise("moe_training",
     lambda s, e, z, c, t: 6 * (s + c * z) * t, [
     (lambda s, e, z, c, t: 3 * (s + c * z) * t, _MAC),
     (lambda s, e, z, c, t: 2 * (s + c * z) * t, "You forgot the backward pass: 2 is the forward alone."),
@@ -133,7 +133,7 @@ parts("audit",
         (100 * _MFU, "That is in percent: a fraction of 1 is asked for."),
     ], tolerance=1e-2))
 
-function("low_rank",
+exercise("low_rank",
     lambda x, w, a, b: x @ w + (x @ a) @ b, [
     (lambda x, w, a, b: x @ (w + a @ b),
      "You formed the large matrix a @ b: go through the few columns of x @ a instead."),

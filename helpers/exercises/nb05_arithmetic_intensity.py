@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from helpers.exercises.exercise import function, guess, whole
+from helpers.exercises.exercise import exercise, guess, whole
 
 # fmt: off
 
@@ -45,7 +45,7 @@ guess("kv_bytes", "Key and value × 32 layers × 8 heads × 128 numbers × 2 byt
     (4096, "That is one layer of 32."),
     (16384, "That is one key head: there are 8."))
 
-function("saxpy_intensity",
+exercise("saxpy_intensity",
     lambda n, item: 2 * n / (3 * n * item), [
     (lambda n, item: 1 / (3 * item), "Half of the right one: a multiply-add is two FLOPs; no byte counts twice."),
     (lambda n, item: 2 / (2 * item), "It is two FLOPs and three vectors: x and y are read, and y is written."),
@@ -58,7 +58,7 @@ function("saxpy_intensity",
     cases=[(1, 4), (1000, 2), (2**20, 8)], draw=lambda r: (r.randint(1, 10**6), r.choice((1, 2, 4, 8))))
 
 
-function("grouped_attention",
+exercise("grouped_attention",
     lambda T, S, heads, dim, item: 4 * heads * T * S * dim / (item * (2 * heads * T * dim + 2 * S * dim)), [
     # in the wrong ones `dim` is cancelled
     (lambda T, S, heads, dim, item: heads * T * S / (item * (heads * T + S)),
@@ -95,7 +95,7 @@ def _batch(
     return rounded(ridge * w * d * f / room) if room > 0 else none
 
 
-function("critical_batch",
+exercise("critical_batch",
     _batch, [
     (lambda d, f, ridge, w: math.ceil(ridge * w / 2),
      "That is the approximation by the weights alone: the activations have bytes, too."),
@@ -126,7 +126,7 @@ function("critical_batch",
     same={"return math.ceil(ridge * weight_bytes * D * F / room) if room > 1 else math.inf":
           "room lies between 0 and 1 for no layer that one would build"})
 
-function("experts_intensity",
+exercise("experts_intensity",
     lambda B, D, F, e, k, item: 2 * B * k * D * F / (item * (B * k * D + e * D * F + B * k * F)), [
     (lambda B, D, F, e, k, item: B * k * D * F / (item * (B * k * D + e * D * F + B * k * F)),
      "Half of the right one: a multiply-add is two FLOPs, and no byte counts twice."),
@@ -153,7 +153,7 @@ function("experts_intensity",
     draw=lambda r: (r.randint(50, 5000), r.randint(64, 4096), r.randint(64, 4096), r.randint(8, 64), r.randint(1, 6),
                     r.choice((1, 2, 4))))
 
-function("last_logits",
+exercise("last_logits",
     lambda hidden, weight: hidden[-1] @ weight.T, [
     (lambda hidden, weight: (hidden @ weight.T)[-1],
      "You throw the other rows away after the matmul has written them: select the token first."),
@@ -181,7 +181,7 @@ def _fused(w: Any, g: Any, m: Any, beta: float, rate: float) -> tuple[Any, Any]:
 
 
 _VECTORS = [torch.empty(10**6, device="meta") for _ in range(3)]
-function("momentum_step",
+exercise("momentum_step",
     _fused, [
     (_momentum,
      "Op by op, ten tensors move, where six would do: what is made on the way, such as a product or a stack, goes to "

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import torch
 
-from helpers.exercises.exercise import function, guess, part, parts, whole
+from helpers.exercises.exercise import exercise, guess, part, parts, whole
 
 # fmt: off
 
@@ -62,7 +62,7 @@ def _corners(
     return [(x, min(peak, bandwidth * x)) for x in [low, *middle, high]]
 
 
-function("roof_points",
+exercise("roof_points",
     _corners, [
     *((lambda *a, turn=turn: turn(_corners(*a, kept=True)),
        "Outside of the axis nothing is drawn: keep the ridge only between its ends.") for turn in (list, sorted)),
@@ -130,7 +130,7 @@ def _draw_point(r: random.Random) -> tuple[float, ...]:
     return flops, nbytes, best * r.choice((0.3, 0.92, 0.97, 1.1, 1.9, 2.1, 2.9, 9)), peak, bandwidth
 
 
-function("bottleneck",
+exercise("bottleneck",
     _bottleneck, [
     (lambda f, b, s, p, w: _bottleneck(f, b, max(s, f / p, b / w), p, w),
      "A point above the roof is impossible: look for the mistake before you name a bottleneck."),
@@ -197,7 +197,7 @@ def _distances(a: torch.Tensor, b: torch.Tensor, middle: float = -2) -> torch.Te
     return (a * a).sum(1, keepdim=True) + middle * (a @ b.T) + (b * b).sum(1)
 
 
-function("distances",
+exercise("distances",
     _distances, [
     *((way, "Counted by operators, this moves as much as n × m × d numbers: let one matmul sum over d.") for way in (
         lambda a, b: ((a[:, None] - b[None]) ** 2).sum(-1),

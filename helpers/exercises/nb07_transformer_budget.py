@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from math import ceil, floor, sqrt
 
-from helpers.exercises.exercise import function, guess, value
+from helpers.exercises.exercise import exercise, guess
 
 # fmt: off
 guess("block_keeps",
@@ -51,7 +51,7 @@ def _gated(hidden: float = 4, inputs: float = 1) -> Callable[..., float]:
     return lambda width, f, batch, tokens, item: batch * tokens * (inputs * width + hidden * f) * item
 
 
-function("gated_mlp_kept",
+exercise("gated_mlp_kept",
     _gated(), [
     *((_gated(hidden), "Some of the hidden tensors are missing: SiLU, the product and down need four between them.")
       for hidden in (1, 2, 3)),
@@ -75,7 +75,7 @@ def _fit(
 
 
 _ALL = "That is for all devices together: they share the states, but no text is split. How many fit on one?"
-function("largest_batch",
+exercise("largest_batch",
     _fit(), [
     (_fit(round), "Rounded to the nearest, it may be one more than fits: round down."),
     (_fit(lambda texts: ceil(texts) - 1), "A text that fits exactly counts, too."),
@@ -105,7 +105,7 @@ def _affordable(flop: float = 6, mfu: bool = True, day: float = 86400) -> Callab
         devices * days * day * peak * (share if mfu else 1) / (flop * each))
 
 
-function("affordable_model",
+exercise("affordable_model",
     _affordable(), [
     (_affordable(mfu=False), "You left out the MFU: nobody gets the peak."),
     (lambda *a: _affordable()(*a[:3], 1 / a[3], a[4]),
@@ -129,7 +129,7 @@ function("affordable_model",
 _YEAR = 365.25 * 24 * 3600
 _PER_TOKEN = 2 * 80 * 8 * 128 * 2  # bytes of cache: Llama 3 70B in bfloat16
 
-value("gpu_years", 3.14e23 / 125e12 / _YEAR, [
+exercise("gpu_years", 3.14e23 / 125e12 / _YEAR, [
     (355, "That is the claim itself: 28 TFLOP/s is not what the matrix unit of a V100 reaches."),
     *((3.14e23 / rate / _YEAR, "You took the vector unit; matmuls in float16 run on the matrix unit.")
       for rate in (31.4e12, 15.7e12)),
@@ -143,7 +143,7 @@ value("gpu_years", 3.14e23 / 125e12 / _YEAR, [
 ], "the fraction lost is below the tolerance"))
 
 _CACHE = _PER_TOKEN * 6000  # of a request, 1.97 GB
-value("requests_that_fit", 45e9 // _CACHE, [
+exercise("requests_that_fit", 45e9 // _CACHE, [
     (45e9 / 160e6, "That is the page's own count, for 4096 tokens: check its cache of 160 MB."),
     *((count, "You took the page's cache, scaled to 6000 tokens: check its 160 MB for 4096.") for count in (191, 192)),
     (8 * 45e9 // _CACHE, "A factor of 8 is missing in the cache: its heads."),
@@ -157,7 +157,7 @@ value("requests_that_fit", 45e9 // _CACHE, [
 
 _SCORES = 12 * 96 * 12288 * 2048 / (6 * 175e9)  # of GPT-3: attention over all else
 
-value("gpt3_scores", (0.213 * 125 / 24.6 - 1) / _SCORES, [
+exercise("gpt3_scores", (0.213 * 125 / 24.6 - 1) / _SCORES, [
     (1, "Added once, they give 20.2 %, and 21.3 % is printed."),
     (2, "20.2 % has the scores once already: start from the 19.7 % without, and divide by what they add once."),
     (0.213 * 125 / 24.6, "That is the ratio of the two MFUs: how many shares of attention make it up?"),
