@@ -5,6 +5,7 @@ import operator
 import random
 from collections.abc import Callable, Sequence
 
+import numpy as np
 import torch
 
 from helpers.exercises.exercise import Exercise, exercise, guess, part, parts, whole
@@ -35,17 +36,16 @@ guess("cache_repeated", "The line writes the whole cache, four times over.",
       (0, "expand is free; the reshape behind it is not."), (0.134, "That is one layer of 32."),
       (8.59, "A bfloat16 has 2 bytes, and only what is written counts."), (4, "That is in GiB: a GB has 10⁹ bytes."))
 
-def _digits(offset: float, sizes: Sequence[int], take: Callable = operator.mod, keep: Callable = operator.floordiv):
-    """One size after the other: what `take` gives of offset and size; `keep` gives the offset for the next."""
-    digits = []
-    for size in sizes:
-        digits.append(take(offset, size))
-        offset = keep(offset, size)
-    return tuple(digits)
+def _index_at(offset: int, shape: Sequence[int], order: str = "C") -> tuple[int, ...]:
+    return tuple(map(int, np.unravel_index(offset, shape, order)))
 
 
-def _index_at(offset: int, shape: tuple[int, ...]) -> tuple[int, ...]:
-    return _digits(offset, shape[::-1])[::-1]
+def _exchanged(offset: int, shape: Sequence[int]) -> tuple[int, ...]:
+    index = []
+    for size in reversed(shape):
+        i, offset = divmod(offset, size)
+        index.insert(0, i)
+    return tuple(index)
 
 
 def _dense(shape: tuple[int, ...]) -> list[int]:
@@ -59,11 +59,11 @@ def _draw_cell(r: random.Random) -> tuple[int, tuple[int, ...]]:
 
 exercise("index_at",
     _index_at, [
-    (lambda offset, shape: _digits(offset, shape),
+    (lambda offset, shape: _index_at(offset, shape, "F"),
      "Your first index runs fastest: in a contiguous tensor it is the last."),
-    (lambda offset, shape: _digits(offset, shape)[::-1],
+    (lambda offset, shape: _index_at(offset, shape, "F")[::-1],
      "You divided by the first size first: the last index runs fastest, so start there."),
-    (lambda offset, shape: _digits(offset, shape[::-1]),
+    (lambda offset, shape: _index_at(offset, shape)[::-1],
      "You collected the indices from the last to the first: turn them round."),
     (lambda offset, shape: tuple(offset // stride for stride in _dense(shape)),
      "You divided by the strides but took no remainder: an index stays below its size."),
@@ -71,9 +71,8 @@ exercise("index_at",
      "You took each remainder of the whole offset: divide by the stride first."),
     (lambda offset, shape: tuple(offset // math.prod(shape[k:]) % size for k, size in enumerate(shape)),
      "The stride of a dimension is the product of the sizes behind it, without its own."),
-    (lambda offset, shape: _digits(offset, shape[::-1], operator.floordiv, operator.mod)[::-1],
-     "You exchanged the two: the remainder is the index, the quotient is what is left for the others."),
-    (lambda offset, shape: _digits(offset, shape[::-1], keep=operator.truediv)[::-1],
+    (_exchanged, "You exchanged the two: the remainder is the index, the quotient is what is left for the others."),
+    (lambda offset, shape: tuple(offset / stride % size for stride, size in zip(_dense(shape), shape, strict=True)),
      "An index is a whole number: divide with //, not with /."),
     (lambda offset, shape: divmod(offset, shape[-1]), "Any number of dimensions may come: loop over the shape."),
     ],
@@ -187,13 +186,6 @@ exercise("fewest_dimensions",
     draw=_draw_strided)
 
 
-def _swapped(x: torch.Tensor, i: int, j: int) -> torch.Tensor:
-    kept = x[i].clone()
-    x[i] = x[j]
-    x[j] = kept
-    return x
-
-
 def _swap(lines: str) -> Callable[[torch.Tensor, int, int], torch.Tensor]:
     def swap(x: torch.Tensor, i: int, j: int) -> torch.Tensor:
         exec(lines, {"x": x, "i": i, "j": j})
@@ -204,7 +196,7 @@ def _swap(lines: str) -> Callable[[torch.Tensor, int, int], torch.Tensor]:
 
 _LOST = "Row {} is lost: overwritten before it was copied (detach() and contiguous() copy nothing), or not put back."
 exercise("swap_rows",
-    _swapped, [
+    _swap("kept = x[i].clone(); x[i] = x[j]; x[j] = kept"), [
     (_swap("x[i] = x[j]"), _LOST.format("i")),
     (_swap("x[j] = x[i]"), _LOST.format("j")),
     (_swap("kept = x.clone(); x[i] = kept[j]; x[j] = kept[i]"),

@@ -197,47 +197,38 @@ exercise("repair_attention",
     cases=[(*(_counting(2, n, 12, start=n).mul(1.7).sin() for n in (4, 5, 5)), 2)], draw=_draw_attention)
 
 
-def _left_first(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> bool:
+def _left_first(t: int, s: int, c: int, out: int) -> bool:
     """Whether (q kᵀ) v is the cheaper order."""
-    queries, keys, dim, value = len(q), len(k), q.shape[1], v.shape[1]
-    return queries * keys * (dim + value) <= dim * value * (queries + keys)
-
-
-def _product(left: bool, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-    return (q @ k.T) @ v if left else q @ (k.T @ v)
-
-
-def _qkv(queries: int, keys: int, dim: int, value: int) -> tuple[torch.Tensor, ...]:
-    return tuple(torch.empty(n, m, device="meta") for n, m in ((queries, dim), (keys, dim), (keys, value)))
+    return t * s * (c + out) <= c * out * (t + s)
 
 
 def _by(rule: Callable[[int, int, int, int], bool]) -> Callable[..., torch.Tensor]:
     """The scores first where the rule says so, of the sizes t, s, c and out."""
-    return lambda q, k, v: _product(rule(len(q), len(k), q.shape[1], v.shape[1]), q, k, v)
+    return lambda q, k, v: q @ k.T @ v if rule(len(q), len(k), q.shape[1], v.shape[1]) else q @ (k.T @ v)
 
 
 _SIZES = [(256, 256, 8, 8), (4, 4, 64, 64), (300, 20, 16, 2), (1, 300, 16, 16), (40, 4, 16, 16), (300, 16, 16, 16),
           (1, 4096, 256, 256), *[[round(2 ** _r.uniform(1, 6)) for _ in range(4)] for _ in range(25)]]
 exercise("cheapest_order",
-    lambda q, k, v: _product(_left_first(q, k, v), q, k, v), [
-    (lambda q, k, v: _product(True, q, k, v),
+    _by(_left_first), [
+    (_by(lambda *sizes: True),
      "You go from left to right, as one einsum of three tensors does here: sometimes the other order is cheaper."),
-    (lambda q, k, v: _product(False, q, k, v),
+    (_by(lambda *sizes: False),
      "You always start with k and v: for short texts and wide heads the other order is cheaper."),
-    (lambda q, k, v: _product(not _left_first(q, k, v), q, k, v),
-     "You compare the two orders, and take the more expensive one."),
+    (_by(lambda *sizes: not _left_first(*sizes)), "You compare the two orders, and take the more expensive one."),
     *((_by(rule),
        "Your condition leaves out sizes that do not cancel: each order has two products, and each its own cost.")
       for rule in (lambda t, s, c, out: t < c, lambda t, s, c, out: t <= c, lambda t, s, c, out: s < c,
                    lambda t, s, c, out: s <= c, lambda t, s, c, out: t < out, lambda t, s, c, out: t <= out)),
     *((_by(rule), "You compare the sizes of what is in between; what counts is what both steps of an order cost.")
       for rule in (lambda t, s, c, out: t * s < c * out, lambda t, s, c, out: t * s <= c * out)),
-    (lambda q, k, v: (_product(True, q, k, v), _product(False, q, k, v))[1],
+    (lambda q, k, v: (q @ k.T @ v, q @ (k.T @ v))[1],
      "You compute both orders to find out, and that counts, too: work the costs out from the shapes."),
     (lambda q, k, v: (q @ k.T / math.sqrt(q.shape[1])).softmax(-1) @ v,
      "You applied a softmax: there is none here, and with one the order could not be changed."),
     ],
     cases=[(_counting(3, 2), _counting(4, 2), _counting(4, 5))],
     draw=lambda r: (whole(r, r.randint(2, 9), 3), whole(r, 5, 3), whole(r, 5, r.randint(2, 9))),
-    cost="flops", unit="FLOP", at=[_qkv(*sizes) for sizes in _SIZES],
+    cost="flops", unit="FLOP",
+    at=[tuple(torch.empty(size, device="meta") for size in ((t, c), (s, c), (s, out))) for t, s, c, out in _SIZES],
     same={"if scores_first <= state_first:": "where both cost the same, either will do"})
