@@ -6,7 +6,6 @@ import random
 import re
 import time
 from concurrent.futures import ThreadPoolExecutor
-from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -100,13 +99,12 @@ def test_dots_and_none_are_not_attempted():
 def test_every_spelling_of_a_right_answer_is_accepted(ask):
     for right, found in [
         (2, 2.0), (2, "2"), (2, np.int64(2)), (2, np.array([2])), (2, torch.tensor(2)), (2, torch.tensor([[2.0]])),
-        (2, Fraction(2)), (2, Decimal(2)), (0.5, Fraction(1, 2)), (0.5, np.float32(0.5)),
-    (49499450, np.float32(49499450)), (49499450, torch.tensor([49499450.0])), (1.0, 1 + 0.5e-6),
+        (2, Fraction(2)), (0.5, Fraction(1, 2)), (0.5, np.float32(0.5)), (1.0, 1 + 0.5e-6),
         (True, np.bool_(True)), (True, torch.tensor(True)), (False, np.array(False)),
         ((1, 2), [1, 2]), ((1, 2), torch.Size([1, 2])), ((1, 2), np.array([1.0, 2.0])), ((1, 2), torch.tensor([1, 2])),
         ((0, 1), range(2)), ((1, 2), (torch.tensor(1), np.float64(2))), (((1, 2), 3), [[1, 2], 3]),
         ("bfloat16", torch.bfloat16), ("bfloat16", "torch.bfloat16"), ("bfloat16", " BF16 "),
-        ("float8_e4m3fn", "e4m3"), ("float16", np.dtype("float16")),
+        ("float8_e4m3fn", "e4m3"), ("float16", "half"), ("float8_e5m2", "fp8_e5m2"), ("float16", np.dtype("float16")),
         (math.inf, float("inf")), (math.inf, np.inf),
     ]:  # fmt: skip
         assert ask(right, found).message == "correct."
