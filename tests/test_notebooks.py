@@ -142,5 +142,5 @@ def test_each_exercise_is_asked_in_the_notebook_of_its_file():
     assert made == told, "the guesses of a notebook and those of its file have the same names"
     assert EXERCISES.keys() == {name for names in judged.values() for name in names}
     files = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "helpers" / "exercises").glob("nb*.py"))
-    names = re.findall(r'^(?:exercise|parts|guess)\("(\w+)"', files, re.MULTILINE)
+    names = re.findall(r'^(?:exercise|parts|choices|guess)\("(\w+)"', files, re.MULTILINE)
     assert len(names) == len(EXERCISES) + len(GUESSES), "each name stands in one place"

@@ -13,7 +13,7 @@ DRAWS = 30  # random inputs beside the readable cases
 
 @dataclass(frozen=True, eq=False)
 class Exercise:
-    """One exercise; each file writes its own with `exercise` and `parts`, which put it on the list.
+    """One exercise; each file writes its own with `exercise`, `parts` and `choices`, which put it on the list.
 
     oracle: `oracle(*case)` returns the right answer. Without cases the answer is a value, and it takes no arguments.
     wrong: pairs of a formula that makes a likely mistake, with the oracle's arguments, and the sentence that names it.
@@ -84,6 +84,11 @@ def exercise(name: str, right: Any, wrong: Sequence[tuple[Any, str]] = (), **opt
 def parts(name: str, *, same: Mapping[str, str] | None = None, **each: Exercise) -> None:
     """Put on the list an exercise of several parts, in the order in which `check` takes their answers."""
     EXERCISES[name] = Exercise(name, tuple, parts=each, same=same or {})
+
+
+def choices(name: str, words: Sequence[str], **each: tuple[Any, ...]) -> None:
+    """Put on the list an exercise that chooses among words: of each part the right one, then `wrong` as in `part`."""
+    parts(name, **{letter: part(right, wrong, words=words) for letter, (right, *wrong) in each.items()})
 
 
 def whole(r: random.Random, *shape: int, most: int = 4, dtype: torch.dtype = torch.float32) -> torch.Tensor:

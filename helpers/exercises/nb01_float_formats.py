@@ -8,7 +8,7 @@ from math import ceil, floor, log2
 
 import torch
 
-from helpers.exercises.exercise import exercise, guess, part, parts
+from helpers.exercises.exercise import choices, exercise, guess, part, parts
 
 # fmt: off
 
@@ -49,15 +49,12 @@ _FORMATS = ("float64", "float32", "tfloat32", "float16", "bfloat16", "float8_e4m
 _FOUR = ("float32", "It would do, but it has 4 bytes, and the budget is 2.")
 _LONG = ("tfloat32", "A tfloat32 has 19 bits, and is never stored: in memory it takes the 4 bytes of float32.")
 _TWO = ("float16", "float16 would do, but it has two bytes.")
-parts("choose_format",
-    a=part("bfloat16", [("float16", "float16 ends at 65504: 10^38 needs more exponent bits."), _FOUR, _LONG],
-           words=_FORMATS),
-    b=part("float16", [("bfloat16", "bfloat16 near 1 is spaced 2^-7 = 0.0078: 1.001 rounds to 1."), _FOUR, _LONG],
-           words=_FORMATS),
-    c=part("float8_e4m3fn", [
-        ("float8_e5m2", "It holds 400, too, but with two fraction bits; another one-byte format has three."), _TWO,
-    ], words=_FORMATS),
-    d=part("float8_e5m2", [("float8_e4m3fn", "E4M3 ends at 448."), _TWO], words=_FORMATS))
+choices("choose_format", _FORMATS,
+    a=("bfloat16", ("float16", "float16 ends at 65504: 10^38 needs more exponent bits."), _FOUR, _LONG),
+    b=("float16", ("bfloat16", "bfloat16 near 1 is spaced 2^-7 = 0.0078: 1.001 rounds to 1."), _FOUR, _LONG),
+    c=("float8_e4m3fn",
+       ("float8_e5m2", "It holds 400, too, but with two fraction bits; another one-byte format has three."), _TWO),
+    d=("float8_e5m2", ("float8_e4m3fn", "E4M3 ends at 448."), _TWO))
 
 exercise("first_missing_integer",
     lambda f: 2 ** (f + 1) + 1, [

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import torch
 
-from helpers.exercises.exercise import Exercise, exercise, guess, part, parts, whole
+from helpers.exercises.exercise import choices, exercise, guess, whole
 
 # fmt: off
 
@@ -114,16 +114,14 @@ exercise("windows",
     same={"step = x.stride(-1)": "x has one dimension"})
 
 
-def _shares(expression: Callable[[torch.Tensor], torch.Tensor], sentence: str) -> Exercise:
+def _shares(expression: Callable[[torch.Tensor], torch.Tensor], sentence: str) -> tuple[str, tuple[str, str]]:
     """View or copy, as torch has it; the sentence is for the other answer."""
     x = torch.zeros(4, 6)
-    words = ["view", "copy"]
-    if expression(x).untyped_storage().data_ptr() != x.untyped_storage().data_ptr():
-        words.reverse()
-    return part(words[0], [(words[1], sentence)], words=("view", "copy"))
+    copied = expression(x).untyped_storage().data_ptr() != x.untyped_storage().data_ptr()
+    return ("copy", ("view", sentence)) if copied else ("view", ("copy", sentence))
 
 
-parts("view_or_copy", **{str(number): _shares(*pair) for number, pair in enumerate([
+choices("view_or_copy", ("view", "copy"), **{str(number): _shares(*pair) for number, pair in enumerate([
     (lambda x: x[1:3], "A slice moves the offset; no element moves."),
     (lambda x: x[:, [0, 1]], "A list as index always copies, also where a stride could describe these columns."),
     (lambda x: x.repeat(3, 1, 1), "A repeat writes every repetition into new memory; expand does not."),

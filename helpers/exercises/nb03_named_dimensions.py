@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 from einops import rearrange, reduce
 
-from helpers.exercises.exercise import Exercise, exercise, guess, part, parts, whole
+from helpers.exercises.exercise import Exercise, choices, exercise, guess, part, parts, whole
 
 # fmt: off
 
@@ -33,14 +33,12 @@ guess("flops_of_names", "It is 2 × the sizes of all different names, multiplied
       (lambda right: right / 8, "The texts are a loop, too."))
 
 
-_WORDS = ("passes", "raises")
-parts("enforced",
-    a=part("passes", [("raises", "Nothing checks an assignment here: its annotation only documents.")], words=_WORDS),
-    b=part("passes", [("raises", "Without a type checker nobody reads the annotation of a parameter.")], words=_WORDS),
-    c=part("raises", [("passes", "In one call a name has one size: width cannot be 3 in x and 4 in w.")], words=_WORDS),
-    d=part("raises", [("passes", "The return value is checked, too: its shape is (2, 3), not (2,).")], words=_WORDS),
-    e=part("passes", [("raises", "The checker compares sizes only, and here all are 3.")],
-           words=_WORDS))
+choices("enforced", ("passes", "raises"),
+    a=("passes", ("raises", "Nothing checks an assignment here: its annotation only documents.")),
+    b=("passes", ("raises", "Without a type checker nobody reads the annotation of a parameter.")),
+    c=("raises", ("passes", "In one call a name has one size: width cannot be 3 in x and 4 in w.")),
+    d=("raises", ("passes", "The return value is checked, too: its shape is (2, 3), not (2,).")),
+    e=("passes", ("raises", "The checker compares sizes only, and here all are 3.")))
 
 
 _Rewrite = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import torch
 
-from helpers.exercises.exercise import exercise, guess, part, parts, whole
+from helpers.exercises.exercise import choices, exercise, guess, part, parts, whole
 
 # fmt: off
 
@@ -69,12 +69,11 @@ exercise("conv_flop",
     draw=lambda r: ((r.randint(1, 9), c := r.randint(1, 64), r.randint(9, 40), r.randint(9, 40)),
                     (r.randint(1, 64), c, k := r.randint(2, 7), k)))
 
-_KINDS = ("MAC", "FLOP")
-parts("mac_or_flop",
-    a=part("MAC", [("FLOP", "Multiply it out: 3 · 3 · 64 · 64 · 56 · 56 are multiplications alone.")], words=_KINDS),
-    b=part("FLOP", [("MAC", "The product 1024³ is 1.07 billion: this number has the additions in it.")], words=_KINDS),
-    c=part("MAC", [("FLOP", "Two 4 × 4 matrices take 64 multiplications, and as many additions.")], words=_KINDS),
-    d=part("FLOP", [("MAC", "Each of the 175 billion parameters is in one multiply-add per token.")], words=_KINDS))
+choices("mac_or_flop", ("MAC", "FLOP"),
+    a=("MAC", ("FLOP", "Multiply it out: 3 · 3 · 64 · 64 · 56 · 56 are multiplications alone.")),
+    b=("FLOP", ("MAC", "The product 1024³ is 1.07 billion: this number has the additions in it.")),
+    c=("MAC", ("FLOP", "Two 4 × 4 matrices take 64 multiplications, and as many additions.")),
+    d=("FLOP", ("MAC", "Each of the 175 billion parameters is in one multiply-add per token.")))
 
 
 def _gpt(weights: int = 24, scores: int = 4, head: int = 2) -> Callable[..., int]:

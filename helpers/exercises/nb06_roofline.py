@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import torch
 
-from helpers.exercises.exercise import exercise, guess, part, parts, whole
+from helpers.exercises.exercise import choices, exercise, guess, part, parts, whole
 
 # fmt: off
 
@@ -89,25 +89,20 @@ exercise("roof_points",
                     low * 2.0 ** r.randint(1, 12)))
 
 
-_WAITS = ("memory", "compute", "neither")
-parts("waits_for",
-    a=part("memory", [
-        ("compute", "A ReLU does a quarter of a FLOP per byte: its arithmetic waits for its bytes."),
-        ("neither", "It runs nearly as fast as its roof allows, so one of the two holds it back."),
-    ], words=_WAITS),
-    b=part("compute", [
-        ("memory", "A large matmul does 1365 FLOP per byte, far right of the ridge of 295."),
-        ("neither", "It reaches three quarters of its roof, as good matmuls do: one of the two holds it back."),
-    ], words=_WAITS),
-    c=part("memory", [
-        ("compute", "With a batch of 8 each weight is used 8 times: about 8 FLOP per byte, left of the ridge."),
-        ("neither", "It runs nearly as fast as its roof allows, so one of the two holds it back."),
-    ], words=_WAITS),
-    d=part("neither", [
-        ("launch", 'Yes, for the launch: that is "neither" here.'),
-        ("memory", "It takes thousands of times as long as its bytes do: what else happens in a call?"),
-        ("compute", "It takes thousands of times as long as its bytes do, and its FLOPs take even less."),
-    ], words=_WAITS))
+choices("waits_for", ("memory", "compute", "neither"),
+    a=("memory",
+       ("compute", "A ReLU does a quarter of a FLOP per byte: its arithmetic waits for its bytes."),
+       ("neither", "It runs nearly as fast as its roof allows, so one of the two holds it back.")),
+    b=("compute",
+       ("memory", "A large matmul does 1365 FLOP per byte, far right of the ridge of 295."),
+       ("neither", "It reaches three quarters of its roof, as good matmuls do: one of the two holds it back.")),
+    c=("memory",
+       ("compute", "With a batch of 8 each weight is used 8 times: about 8 FLOP per byte, left of the ridge."),
+       ("neither", "It runs nearly as fast as its roof allows, so one of the two holds it back.")),
+    d=("neither",
+       ("launch", 'Yes, for the launch: that is "neither" here.'),
+       ("memory", "It takes thousands of times as long as its bytes do: what else happens in a call?"),
+       ("compute", "It takes thousands of times as long as its bytes do, and its FLOPs take even less.")))
 
 
 def _bottleneck(
@@ -169,28 +164,23 @@ exercise("bottleneck",
     draw=_draw_point, words=("impossible", "neither", "memory", "compute"))
 
 
-_REASONS = ("cache", "clock", "dtype", "count")
-parts("above_the_roof",
-    a=part("cache", [
-        ("clock", "The time may be right: a core's cache is really that fast."),
-        ("dtype", "A ReLU waits for bytes: no peak comes into it. Where do its bytes come from the thousandth time?"),
-        ("count", "One FLOP a number is right. Where is 1 MB when it is read for the thousandth time?"),
-    ], words=_REASONS),
-    b=part("clock", [
-        ("cache", "No cache does eight times the work in the same time. What does the clock measure here?"),
-        ("dtype", "No format does eight times the work in the same time. What does the clock measure here?"),
-        ("count", "2n³ is right for both, eight times as much for the larger. What about the time?"),
-    ], words=_REASONS),
-    c=part("dtype", [
-        ("cache", "A matmul this fast does not wait for memory. Does it run on the unit whose peak is 67 TFLOP/s?"),
-        ("clock", "The time is right. Does the work run on the unit whose peak is 67 TFLOP/s?"),
-        ("count", "The FLOPs are right. Does the work run on the unit whose peak is 67 TFLOP/s?"),
-    ], words=_REASONS),
-    d=part("count", [
-        ("cache", "Right of the ridge, faster memory does not help. What are the 6 FLOP made of?"),
-        ("clock", "The time is right. What are the 6 FLOP made of?"),
-        ("dtype", "The peak is the right one. What are the 6 FLOP made of?"),
-    ], words=_REASONS))
+choices("above_the_roof", ("cache", "clock", "dtype", "count"),
+    a=("cache",
+       ("clock", "The time may be right: a core's cache is really that fast."),
+       ("dtype", "A ReLU waits for bytes: no peak comes into it. Where do its bytes come from the thousandth time?"),
+       ("count", "One FLOP a number is right. Where is 1 MB when it is read for the thousandth time?")),
+    b=("clock",
+       ("cache", "No cache does eight times the work in the same time. What does the clock measure here?"),
+       ("dtype", "No format does eight times the work in the same time. What does the clock measure here?"),
+       ("count", "2n³ is right for both, eight times as much for the larger. What about the time?")),
+    c=("dtype",
+       ("cache", "A matmul this fast does not wait for memory. Does it run on the unit whose peak is 67 TFLOP/s?"),
+       ("clock", "The time is right. Does the work run on the unit whose peak is 67 TFLOP/s?"),
+       ("count", "The FLOPs are right. Does the work run on the unit whose peak is 67 TFLOP/s?")),
+    d=("count",
+       ("cache", "Right of the ridge, faster memory does not help. What are the 6 FLOP made of?"),
+       ("clock", "The time is right. What are the 6 FLOP made of?"),
+       ("dtype", "The peak is the right one. What are the 6 FLOP made of?")))
 
 
 def _distances(a: torch.Tensor, b: torch.Tensor, middle: float = -2) -> torch.Tensor:
