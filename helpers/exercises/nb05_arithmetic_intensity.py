@@ -87,11 +87,11 @@ exercise("grouped_attention",
 
 
 def _batch(
-    d: int, f: int, ridge: float, w: float, *,
-    flop: float = 2, outputs: float = 1, rounded: Callable[[float], float] = math.ceil, none: float | None = math.inf,
+    d: int, f: int, ridge: float, w: float, *, flop: float = 2, inputs: float = 1, outputs: float = 1,
+    rounded: Callable[[float], float] = math.ceil, none: float | None = math.inf,
 ) -> float | None:
-    """`outputs` says whether the output moves, `none` is returned where no batch is large enough."""
-    room = flop * d * f - 2 * ridge * (d + outputs * f)
+    """`inputs` and `outputs` say whether these move, `none` is returned where no batch is large enough."""
+    room = flop * d * f - 2 * ridge * (inputs * d + outputs * f)
     return rounded(ridge * w * d * f / room) if room > 0 else none
 
 
@@ -101,6 +101,7 @@ exercise("critical_batch",
      "That is the approximation by the weights alone: the activations have bytes, too."),
     (lambda d, f, ridge, w: math.ceil(ridge), "The ridge is FLOPs per byte: how many of them does a row bring?"),
     (lambda *a: _batch(*a, outputs=0), "You forgot the write: the output has B × F numbers."),
+    (lambda *a: _batch(*a, inputs=0), "You forgot to read the input activations: they have B × D numbers."),
     (lambda *a: _batch(*a, flop=1), "A multiply-add is two FLOPs: you counted each as one."),
     (lambda d, f, ridge, w: _batch(d, f, ridge, 2), "You took 2 bytes per weight: here it is weight_bytes."),
     (lambda d, f, ridge, w: _batch(d, f, ridge * w / 2, 2),
@@ -199,6 +200,7 @@ exercise("momentum_step",
      "You step uphill: the weight moves against the momentum."),
     (lambda w, g, m, beta, rate: (_fused(w, g, m, beta, rate)[0], m), "Return the new momentum: that is the old one."),
     (lambda w, g, m, beta, rate: (w - rate * m, beta * m + g), "You step along the old momentum: update it first."),
+    (lambda w, g, m, beta, rate: (w - rate * g, beta * m + g), "You step along the gradient: take the new momentum."),
     (lambda w, g, m, beta, rate: (torch.add(w, new := torch.add(m, g, alpha=beta), alpha=-rate), new),
      "alpha multiplies the second tensor: the momentum is what beta shrinks, not the gradient."),
     (lambda w, g, m, beta, rate: _momentum(w, (1 - beta) * g, m, beta, rate), "The gradient is added as it is."),

@@ -64,8 +64,10 @@ def _corners(
 
 exercise("roof_points",
     _corners, [
-    *((lambda *a, turn=turn: turn(_corners(*a, kept=True)),
-       "Outside of the axis nothing is drawn: keep the ridge only between its ends.") for turn in (list, sorted)),
+    *((lambda p, b, low, high, turn=turn, kept=kept: turn(_corners(p, b, low, high, kept=kept(p / b, low, high))),
+       "Outside of the axis nothing is drawn: keep the ridge only between its ends.")
+      for turn in (list, sorted)
+      for kept in (lambda *a: True, lambda ridge, low, high: ridge < high, lambda ridge, low, high: ridge > low)),
     (lambda p, b, low, high: _corners(p, b, low, high, kept=low <= p / b <= high),
      "Where the ridge is an end of the axis, that end is already in the list: leave it out there."),
     (lambda p, b, low, high: [(low, b * low), (p / b, p), (high, p)],
@@ -139,6 +141,9 @@ exercise("bottleneck",
      "Exactly on the roof is possible: only what is faster than the roof is not."),
     (lambda *a: _bottleneck(*a, roof=lambda compute, memory: compute + memory),
      "You added the two times: the roof allows that they overlap."),
+    (lambda f, b, s, p, w: "neither" if s > 2 * min(f / p, b / w) and s >= max(f / p, b / w)
+     else _bottleneck(f, b, s, p, w),
+     "It is neither only beyond twice the larger of the two times: the smaller may be far less."),
     (lambda *a: _bottleneck(*a, roof=min), "You took the smaller of the two times: the op is done when both are."),
     (lambda *a: _bottleneck(*a, roof=lambda compute, _: compute),
      "You compared with the peak alone: left of the ridge less is attainable."),
