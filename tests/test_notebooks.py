@@ -1,11 +1,14 @@
 """What must hold of every notebook besides its outputs, which nbval compares."""
 
+import base64
 import copy
+import io
 import re
 from urllib.parse import unquote
 
 import nbformat
 import pytest
+from PIL import Image
 
 from helpers.exercises import EXERCISES, GUESSES
 from tests.tools import refresh
@@ -63,6 +66,10 @@ def test_words_of_figures(notebook):
                     alt = output.metadata[kind]["alt"]
                     words = " ".join(output.data["text/plain"].split())
                     assert len(alt) >= 20 and words.startswith(alt.removesuffix(" …")), alt
+                if kind == "image/png":
+                    picture = Image.open(io.BytesIO(base64.b64decode(output.data[kind]))).convert("L")
+                    edges = [picture.crop((x, 0, x + 2, picture.height)) for x in (0, picture.width - 2)]
+                    assert min(edge.getextrema()[0] for edge in edges) > 128, f"a title or a label is cut off: {words}"
 
 
 def test_stored(path, notebook):
