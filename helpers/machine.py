@@ -1,4 +1,4 @@
-"""This machine: what its device is called, and the best that it can do, measured; and machines measured elsewhere.
+"""This machine: what its device is called, and the best that it can do, measured.
 
 `python -m helpers.machine --out FILE` writes down a whole run, for others to compare with.
 """
@@ -11,7 +11,6 @@ import math
 import os
 import platform
 import re
-import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -372,10 +371,9 @@ def _inputs(op: Op, numbers: Tensor) -> list[tuple[Tensor, ...]]:
     return [tuple(map(Tensor.view, one.split(sizes), op.shapes)) for one in sets]
 
 
-# --- recorded runs, and what others have published -----------------------------------------------------------------
+# --- recorded runs -------------------------------------------------------------------------------------------------
 
 METHOD = 3  # raise it whenever what is measured, or how, changes
-RECORDED = Path(__file__).with_name("recorded")  # real runs, one file a machine; and what others have published
 _DTYPES = {
     "cpu": ("float64", "float32", "bfloat16", "float16"),
     "cuda": ("float64", "float32", "tfloat32", "bfloat16", "float16", "float8_e4m3fn"),
@@ -413,30 +411,6 @@ def record(where: Device = None, *, seconds: float = 40.0) -> dict[str, Any]:
 def _row(found: object, run: Timing, *names: str) -> dict[str, Any]:
     measured = {"seconds": run.median, "fastest": run.low, "spread": run.spread, "threads": run.threads}
     return {name: getattr(found, name) for name in names} | measured | {"disturbed": run.disturbed}
-
-
-@dataclass(frozen=True)
-class Published:
-    """The best matmul rate that others measured on an accelerator, and its data sheet's, in FLOP/s: cite the source."""
-
-    device: str
-    dtype: str
-    measured: float
-    datasheet: float
-    torch: str
-    source: str
-
-    share = property(lambda self: self.measured / self.datasheet, doc="Of the data sheet's rate.")
-
-
-def published() -> tuple[Published, ...]:
-    """What others report about accelerators that the course has not run on: never a record.
-
-    >>> [f"{row.share:.0%}" for row in published() if (row.device, row.dtype) == ("NVIDIA H100 SXM", "bfloat16")]
-    ['80%']
-    """
-    data = tomllib.loads((RECORDED / "published.toml").read_text(encoding="utf-8"))
-    return tuple(Published(*row, data["source"]) for row in data["rows"])
 
 
 def main() -> None:

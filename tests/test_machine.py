@@ -3,6 +3,7 @@
 import json
 import re
 import types
+from pathlib import Path
 
 import psutil
 import pytest
@@ -287,7 +288,7 @@ def test_the_command_writes_a_record(tiny, tmp_path, monkeypatch, capsys):
     assert "there is no folder nowhere/at" in capsys.readouterr().err
 
 
-RECORDED = sorted(machine.RECORDED.glob("*.json"))
+RECORDED = sorted(Path(machine.__file__).with_name("recorded").glob("*.json"))
 
 
 def read(path):
@@ -306,15 +307,6 @@ def test_recorded_runs_are_complete_and_name_no_place(path):
     assert costs <= {(row["name"], row["dtype"], row["flops"], row["bytes"]) for row in record["ops"]}
     for row in (*record["peaks"], record["memory"], *record["sweep"], *record["ops"]):
         assert 0 < row["fastest"] <= row["seconds"] and row["disturbed"] in (True, False)
-
-
-def test_published_ceilings_are_below_their_data_sheets_and_cite_a_source():
-    rows = machine.published()
-    assert len(rows) == len({(row.device, row.dtype) for row in rows}) > 10
-    assert all(1e14 < row.measured < row.datasheet < 1e16 and "https://" in row.source for row in rows)
-    assert {row.dtype for row in rows} == {"bfloat16", "float8_e4m3fn"}
-    measured = {read(path)["device"] for path in RECORDED}
-    assert measured and not measured & {row.device for row in rows}
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
