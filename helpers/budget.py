@@ -9,22 +9,11 @@ from dataclasses import dataclass
 from helpers.model import MODELS, Config  # noqa: F401 (MODELS for the examples)
 from helpers.roofline import Roofline
 
-
-@dataclass(frozen=True)
-class Precision:
-    """Bytes for one parameter: weight, gradient, AdamW's two moments, master copy; and for one activation."""
-
-    weight: int
-    gradient: int
-    moments: int
-    master: int
-    activation: int
-
-
-PRECISIONS: Mapping[str, Precision] = {
-    "float32": Precision(4, 4, 8, 0, 4),
-    "mixed bfloat16": Precision(2, 2, 8, 4, 2),  # 16 bytes: Rajbhandari et al. 2020 (ZeRO)
-    "bfloat16": Precision(2, 2, 4, 0, 2),  # torch.optim.AdamW makes its moments in the dtype of the weights
+# Bytes for one parameter by term, AdamW's moments being two; an activation has as many as a weight.
+PRECISIONS: Mapping[str, Mapping[str, int]] = {
+    "float32": {"weights": 4, "gradients": 4, "moments": 8},
+    "mixed bfloat16": {"weights": 2, "gradients": 2, "moments": 8, "master copy": 4},  # Rajbhandari et al. 2020 (ZeRO)
+    "bfloat16": {"weights": 2, "gradients": 2, "moments": 4},  # torch.optim.AdamW makes them in the weights' dtype
 }
 
 
@@ -164,15 +153,14 @@ def training(
     """
     if precision not in PRECISIONS:
         raise ValueError(f"no precision {precision!r}: take one of {', '.join(PRECISIONS)}")
-    recipe, share = PRECISIONS[precision], config.parameters / devices
-    kept = activations(config, batch, tokens, recipe.activation, recompute=recompute)
+    states, share = PRECISIONS[precision], config.parameters / devices
+    itemsize = states["weights"]
+    kept = activations(config, batch, tokens, itemsize, recompute=recompute)
     logits = 4 * batch * tokens * config.vocabulary
-    states = {"weights": recipe.weight, "gradients": recipe.gradient, "moments": recipe.moments}
-    states |= {"master copy": recipe.master} if recipe.master else {}
-    memory = {name: size * share for name, size in states.items()} | {"activations": kept, "logits": logits}
-    fixed = (recipe.weight + recipe.moments + recipe.master) * share
-    block = sum(box.kept for box in block_costs(config, batch, tokens, itemsize=recipe.activation))
-    head = recipe.gradient * config.vocabulary * config.width / devices
+    memory = {term: size * share for term, size in states.items()} | {"activations": kept, "logits": logits}
+    fixed = (sum(states.values()) - states["gradients"]) * share
+    block = sum(box.kept for box in block_costs(config, batch, tokens, itemsize=itemsize))
+    head = states["gradients"] * config.vocabulary * config.width / devices
     alive = {"at the loss": fixed + kept - recompute * block + 3 * logits}
     alive |= {"after the head": fixed + kept + head, "at the end": fixed + block + memory["gradients"]}
     useful = 3 * batch * forward_flops(config, tokens)
@@ -180,8 +168,8 @@ def training(
     flops = useful + (useful // 3 - unembedding if recompute else 0)  # the blocks run forward once more
     # The optimizer reads and writes weight, moments and master copy and reads the gradient, which was written.
     optimizer = 2 * sum(states.values()) * share
-    saved = activations(config, batch, tokens, recipe.activation) + logits
-    moved = (4 if recompute else 3) * recipe.weight * config.parameters + optimizer + 2 * saved
+    saved = activations(config, batch, tokens, itemsize) + logits
+    moved = (4 if recompute else 3) * itemsize * config.parameters + optimizer + 2 * saved
     return Step(memory, alive, flops, useful, moved)
 
 

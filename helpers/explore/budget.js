@@ -6,8 +6,8 @@ const TINTS = { weights: "blue", gradients: "vermillion", moments: "green", "mas
   activations: "grey", "3 × logits": "yellow", "KV cache": "vermillion" };
 
 // As helpers.budget. What is kept for the backward pass is so much per token of each text, and so much per token.
-function stepOf({ task, precision, devices, batch, tokens, recompute }, model, { weight, gradient, moments, master,
-  kept }) {
+function stepOf({ task, precision, devices, batch, tokens, recompute }, model, states) {
+  const { weights: weight, gradients: gradient, moments, "master copy": master = 0 } = states;
   const forward = 2 * model.matrices * tokens + 4 * model.attention * tokens ** 2, share = model.parameters / devices;
   if (task === "decoding") {
     const memory = { weights: weight * share, "KV cache": (batch * tokens * model.kv * weight) / devices };
@@ -18,7 +18,6 @@ function stepOf({ task, precision, devices, batch, tokens, recompute }, model, {
   const keeps = (what) => batch * tokens * model.kept[precision][what][0] + tokens * model.kept[precision][what][1];
   const all = keeps("all"), activations = recompute ? keeps("recomputed") : all,
     logits = 4 * batch * tokens * model.vocabulary;
-  const states = { weights: weight, gradients: gradient, moments, ...(master && { "master copy": master }) };
   const memory = Object.fromEntries(Object.entries(states).map(([name, size]) => [name, size * share]));
   const block = keeps("more") - all, atLoss = activations - (recompute ? block : 0);
   const peak = (weight + moments + master) * share + Math.max(atLoss + 3 * logits, activations + (gradient * model.head)
@@ -38,7 +37,7 @@ function checkPlan({ model, models, machine, machines, task, precision, precisio
   if (!["training", "decoding"].includes(task)) return `The task is training or decoding, not ${task}.`;
   const recipe = precisions[precision];
   if (!recipe) return `There is no precision ${precision}; there are ${Object.keys(precisions).join(", ")}.`;
-  if (task === "training" && !recipe.gradient) return `Nothing is trained in ${precision} here; choose another first.`;
+  if (task === "training" && !recipe.gradients) return `Nothing is trained in ${precision} here; choose another first.`;
   if (!rateOf(spec, precision)) return lacking(machine, precision, spec.rates);
   const fits = (number, most) => Number.isInteger(number) && number >= 1 && number <= most;
   if (!fits(devices, 16384) || !fits(batch, 16384) || !fits(tokens, 131072) || tokens < 128 || typeof recompute !== "boolean")

@@ -119,8 +119,7 @@ class Roof(View, module="roofline.js"):
         return draw.roofline({self.machine: self.roof}, points, f"{self.machine}, {self.dtype}, batch {self.batch}")
 
 
-_PRECISIONS = {name: asdict(precision) for name, precision in budget.PRECISIONS.items()}
-_PRECISIONS["float8_e4m3fn"] = dict.fromkeys(_PRECISIONS["float32"], 0) | {"weight": 1}  # to decode with
+_PRECISIONS = {**budget.PRECISIONS, "float8_e4m3fn": {"weights": 1}}  # the last one to decode with
 
 
 def _kept(config: Config, precision: str, recompute: bool = False) -> tuple[float, float]:
@@ -170,7 +169,7 @@ class Plan(View, module="budget.js"):
         """What a step needs on each device."""
         model, sizes = MODELS[self.model], {"batch": self.batch, "tokens": self.tokens, "devices": self.devices}
         if self.task == "decoding":
-            return budget.decoding(model, **sizes, itemsize=_PRECISIONS[self.precision]["weight"])
+            return budget.decoding(model, **sizes, itemsize=_PRECISIONS[self.precision]["weights"])
         return budget.training(model, **sizes, precision=self.precision, recompute=self.recompute)
 
     def _drawing(self) -> draw.Drawing:
