@@ -104,16 +104,6 @@ def kv_bytes(config: Config, itemsize: int = 2) -> int:
     return 2 * config.layers * config.key_width * itemsize
 
 
-def activations(config: Config, batch: int, tokens: int, itemsize: int = 2, *, recompute: bool = False) -> int:
-    """The bytes that blocks and final norm keep for the backward pass, attention fused and all else op by op.
-
-    Recomputing keeps the input of each block, and all of one block at a time (Chen et al. 2016).
-    """
-    boxes, inputs = block_costs(config, batch, tokens, itemsize=itemsize), batch * tokens * config.width * itemsize
-    block, end = sum(box.kept for box in boxes), boxes[0].kept + inputs  # the final norm's, and the head's input
-    return end + (config.layers * inputs + block if recompute else config.layers * block)
-
-
 @dataclass(frozen=True)
 class Step:
     """What a step needs on each device: bytes by term and by moment, FLOPs, and the bytes that must at least move.
@@ -146,6 +136,8 @@ def training(
     >>> {term: round(size / 1e9, 2) for term, size in step.memory.items()}, round(step.peak / 1e9, 2)
     ({'weights': 0.5, 'gradients': 0.5, 'moments': 1.0, 'activations': 4.89, 'logits': 1.65}, 11.32)
 
+    Activations are what blocks and final norm keep for the backward pass, attention fused and all else op by op; when
+    recomputing, the input of each block, and all of one block at a time (Chen et al. 2016).
     The peak is the largest of three moments: at the loss, where the logarithms of the probabilities, their gradient
     and that of the logits exist, in float32; after the head's gradient, with one recomputed block; and at the end, with
     one block and all gradients. Temporary results of other ops are left out; so are the optimizer's, of any kind.
@@ -155,11 +147,14 @@ def training(
         raise ValueError(f"no precision {precision!r}: take one of {', '.join(PRECISIONS)}")
     states, share = PRECISIONS[precision], config.parameters / devices
     itemsize = states["weights"]
-    kept = activations(config, batch, tokens, itemsize, recompute=recompute)
+    boxes = block_costs(config, batch, tokens, itemsize=itemsize)
+    block, inputs = sum(box.kept for box in boxes), batch * tokens * config.width * itemsize
+    end = boxes[0].kept + inputs  # the final norm's, and the head's input
+    saved = config.layers * block + end
+    kept = config.layers * inputs + block + end if recompute else saved
     logits = 4 * batch * tokens * config.vocabulary
     memory = {term: size * share for term, size in states.items()} | {"activations": kept, "logits": logits}
     fixed = (sum(states.values()) - states["gradients"]) * share
-    block = sum(box.kept for box in block_costs(config, batch, tokens, itemsize=itemsize))
     head = states["gradients"] * config.vocabulary * config.width / devices
     alive = {"at the loss": fixed + kept - recompute * block + 3 * logits}
     alive |= {"after the head": fixed + kept + head, "at the end": fixed + block + memory["gradients"]}
@@ -168,8 +163,7 @@ def training(
     flops = useful + (useful // 3 - unembedding if recompute else 0)  # the blocks run forward once more
     # The optimizer reads and writes weight, moments and master copy and reads the gradient, which was written.
     optimizer = 2 * sum(states.values()) * share
-    saved = activations(config, batch, tokens, itemsize) + logits
-    moved = (4 if recompute else 3) * itemsize * config.parameters + optimizer + 2 * saved
+    moved = (4 if recompute else 3) * itemsize * config.parameters + optimizer + 2 * (saved + logits)
     return Step(memory, alive, flops, useful, moved)
 
 

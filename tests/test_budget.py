@@ -48,7 +48,7 @@ def test_activations_are_those_of_a_step():
     gpt, ids = GPT(GPT2), torch.randint(50, (3, 16))
     found = kept(lambda: F.cross_entropy(gpt(ids).flatten(0, 1), ids.flatten()), gpt.parameters())
     ends = 8 * 3 * 16 + 4 + 4 * 3 * 16 * 50  # the ids, the weight of the loss, and the logarithms of all probabilities
-    assert found - ends == budget.activations(GPT2, 3, 16, itemsize=4)
+    assert found - ends == budget.training(GPT2, 3, 16, precision="float32").memory["activations"]
 
 
 @both
@@ -181,7 +181,7 @@ def test_the_peak_of_a_step_is_the_one_traced(config, recompute, near, of_sum):
 def test_bytes_and_times_of_a_step_by_hand():
     step = budget.training(GPT2, 3, 16, devices=4)
     states = 3 * 2 * GPT2.parameters + 2 * 16 * GPT2.parameters / 4  # three passes; all states read and written
-    assert step.bytes == states + 2 * (budget.activations(GPT2, 3, 16) + 4 * 3 * 16 * 50)
+    assert step.bytes == states + 2 * (step.memory["activations"] + 4 * 3 * 16 * 50)
     assert step.times(Roofline(100.0, 10.0)) == (step.flops / 100, step.bytes / 10)
 
 
