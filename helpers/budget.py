@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from helpers.model import MODELS, Config  # noqa: F401 (MODELS for the examples)
-from helpers.roofline import Roofline
 
 # Bytes for one parameter by term, AdamW's moments being two; an activation has as many as a weight.
 PRECISIONS: Mapping[str, Mapping[str, int]] = {
@@ -121,10 +120,6 @@ class Step:
     peak = property(lambda self: max(self.alive.values()), doc="The bytes that must fit.")
     total = property(lambda self: sum(self.memory.values()), doc="The bytes of all terms, at the same time or not.")
 
-    def times(self, roof: Roofline) -> tuple[float, float]:
-        """The seconds of the arithmetic and of the memory."""
-        return self.flops / roof.peak, self.bytes / roof.bandwidth
-
 
 def training(
     config: Config, batch: int, tokens: int, *,
@@ -171,8 +166,8 @@ def decoding(config: Config, batch: int, tokens: int, *, devices: int = 1, items
     """A decoding step: each of `batch` texts of `tokens` tokens gets one more; all devices share weights and caches.
 
     >>> step = decoding(MODELS["Llama 3 8B"], batch=1, tokens=4096)
-    >>> round(step.total / 1e9, 1), Roofline(989.5e12, 3.35e12).bound(step)
-    (16.6, 'memory')
+    >>> round(step.total / 1e9, 1), round(step.flops / step.bytes, 1)  # in FLOP/B
+    (16.6, 1.1)
 
     It reads each weight once for all texts, of the embedding one row a text, and each text's cache (Pope et al. 2022).
     """

@@ -241,7 +241,7 @@ def of_roofline(view):
 
 def of_budget(view):
     step, roof, memory = view.step, view.roof, specs.find(view.machine).memory
-    compute, move = step.times(roof)
+    compute, move = step.flops / roof.peak, step.bytes / roof.bandwidth
     made = view.batch * (view.tokens * view.devices if view.task == "training" else 1)
     room = memory - step.peak
     parts = dict(step.memory)
