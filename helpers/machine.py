@@ -25,7 +25,6 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from helpers import timing, units
-from helpers.roofline import Roofline
 from helpers.timing import Timing
 
 Device = str | torch.device | None  # None: the device that the course uses here
@@ -113,11 +112,6 @@ class Bandwidth:
     timing: Timing
 
     disturbed = property(lambda self: self.timing.disturbed)
-
-
-def roof(peak: Peak, bandwidth: Bandwidth) -> Roofline:
-    """The measured ceilings as a machine."""
-    return Roofline(peak.flop_per_s, bandwidth.byte_per_s)
 
 
 def peak(
