@@ -173,20 +173,14 @@ class Plan(View, module="budget.js"):
         return budget.training(model, **sizes, precision=self.precision, recompute=self.recompute)
 
     def _drawing(self) -> draw.Drawing:
-        step, capacity, several = self.step, specs.find(self.machine).memory, "s" * (self.batch > 1)
+        step, capacity = self.step, specs.find(self.machine).memory
         fits = "fits" if step.peak <= capacity else "does not fit"
         title = f"{self.model} on {self.devices} × {self.machine.removeprefix('NVIDIA ')} "
         title += f"{fits}: {units.si(step.peak, 'B')} per device"
         parts, each = (", not all parts at once", " per device") if self.task == "training" else ("", "")
-        told = f"GB{parts}\n{self.task}, {self.precision}, {self.batch} text{several} of {self.tokens} tokens{each}"
-        told += ", recomputing" * self.recompute
+        told = f"GB{parts}\n{self.task}, {self.precision}, a text of {self.tokens} tokens{each}"
         memory = dict(step.memory)
         if logits := memory.pop("logits", 0):  # at the loss their logarithms and the gradients of these, too
             memory["3 × logits"] = 3 * logits
-        whose = {"activations": "of its own text", "3 × logits": "of its own text"}
-        rows = {term: {whose.get(term, "shared by all"): float(f"{n / 1e9:.3g}")} for term, n in memory.items()}
-        fixed = sum(n for term, n in memory.items() if term not in {*whose, "gradients"})  # in memory at every moment
-        own = step.peak == step.alive.get("at the loss", step.peak)  # with no gradients yet
-        moment = {"shared by all": fixed, "of its own text" if own else "for this moment": step.peak - fixed}
-        rows["fullest moment"] = {part: float(f"{n / 1e9:.4g}") for part, n in moment.items()}
+        rows = {term: float(f"{n / 1e9:.3g}") for term, n in {**memory, "fullest moment": step.peak}.items()}
         return draw.bars(rows, title, told, (f"{units.si(capacity, 'B')}: one device", capacity / 1e9))
