@@ -94,8 +94,8 @@ def shown(view, name):
 def test_python_sees_a_click_and_the_browser_what_python_sets(desk, live):
     view = live["float_bits"]
     view.get_by_role("checkbox", name="bit 15, sign").click()
-    expect(run_last(desk, "float_bits.value")).to_have_text("-1.0")
-    run_last(desk, "float_bits.show(1, 'float8_e5m2'); float_bits.show(1.5)")
+    expect(run_last(desk, "float_bits.bits")).to_have_text("'1011111110000000'")
+    run_last(desk, "float_bits.bits = '00111110'; float_bits.format = 'float8_e5m2'")
     expect(view.get_by_role("checkbox")).to_have_count(8)
     expect(shown(view, "formula")).to_have_text("2⁰ × 1.5 = 1.5")
     run_last(desk, "strides.shape = [6, 4]")
@@ -259,7 +259,7 @@ def some_bits(rng, view):
     fmt = rng.choice(list(formats.FORMATS.values()))
     special = [0, 1, fmt.sign_bit, fmt.max_code, fmt.sign_bit | fmt.max_code, fmt.sign_bit - 1, 1 << fmt.fraction_bits]
     code = rng.choice([*special, *(rng.getrandbits(fmt.bits) for _ in special)])
-    view.change(format=fmt.name, bits=f"{code:0{fmt.bits}b}")
+    view.format, view.bits = fmt.name, f"{code:0{fmt.bits}b}"
 
 
 def some_strides(rng, view):
@@ -271,13 +271,13 @@ def some_strides(rng, view):
     if math.prod(shape) > 96 or offset + sum((n - 1) * k for n, k in zip(shape, stride, strict=True)) > 23:
         return some_strides(rng, view)
     wanted = rng.choice(([math.prod(shape)], shape[::-1], [2, -1], [shape[0] if shape else 1, -1], [3, 4, 2]))
-    view.change(shape=shape, stride=stride, offset=offset, wanted=wanted)
+    view.shape, view.stride, view.offset, view.wanted = shape, stride, offset, wanted
 
 
 def some_roof(rng, view):
     spec = rng.choice(specs.table())
-    view.change(machine=spec.name, dtype=rng.choice([*spec.matrix, *spec.vector]), op=rng.choice(list(OPS)))
-    view.change(batch=rng.choice((1, 100, 2 ** rng.randint(0, 16))), width=rng.choice((1, 2 ** rng.randint(6, 14))))
+    view.machine, view.dtype, view.op = spec.name, rng.choice([*spec.matrix, *spec.vector]), rng.choice(list(OPS))
+    view.batch, view.width = rng.choice((1, 100, 2 ** rng.randint(0, 16))), rng.choice((1, 2 ** rng.randint(6, 14)))
     if rng.random() < 0.5:
         view.bandwidth = 10 ** rng.uniform(9, 13.5)
         view.peak = min(max(view.bandwidth * 10 ** rng.uniform(-1, 5), 1e10), 2e16)
@@ -289,8 +289,8 @@ def some_budget(rng, view):
     known = [name for name in ("bfloat16", "float32") if name in {**spec.matrix, **spec.vector}] + ["mixed bfloat16"]
     if task == "decoding" and "float8_e4m3fn" in spec.matrix:
         known.append("float8_e4m3fn")
-    view.change(machine=spec.name, task=task, precision=rng.choice(known), model=rng.choice(list(MODELS)))
-    view.change(devices=2 ** rng.randint(0, 14), batch=2 ** rng.randint(0, 14), tokens=2 ** rng.randint(7, 17))
+    view.machine, view.task, view.precision, view.model = spec.name, task, rng.choice(known), rng.choice(list(MODELS))
+    view.devices, view.batch, view.tokens = 2 ** rng.randint(0, 14), 2 ** rng.randint(0, 14), 2 ** rng.randint(7, 17)
     view.recompute = rng.random() < 0.5
 
 

@@ -13,7 +13,7 @@ from helpers import counting, explore
 def test_what_is_stored_shows_the_first_state():
     view = explore.roofline()
     first = dict(view.state)
-    view.change(batch=2)
+    view.batch = 2
     stored = view._repr_mimebundle_()[0][explore.MIME]["state"]
     assert stored == first != view.state
 
@@ -27,7 +27,7 @@ def test_what_is_stored_shows_the_first_state():
 @pytest.mark.parametrize("dtype", ["bfloat16", "float64"])
 def test_an_op_under_the_roof_costs_what_is_counted(op, function, sizes, dtype):
     view = explore.roofline(dtype=dtype)
-    view.change(batch=8, width=128)
+    view.batch, view.width = 8, 128
     cost = counting.count(function, *(torch.empty(size, dtype=getattr(torch, dtype), device="meta") for size in sizes))
     assert view.cost(op) == (cost.flops, cost.bytes_ideal)
 

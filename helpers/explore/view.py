@@ -51,12 +51,6 @@ class View(anywidget.AnyWidget):
         """The values of the traits that the browser shows and changes."""
         return {name: getattr(self, name) for name in self.trait_names(state=True)}
 
-    def change(self, **values: Any) -> None:
-        """Set several traits at once: `view.change(shape=[6, 4], stride=[1, 6])`."""
-        with self.hold_sync():
-            for name, value in values.items():
-                setattr(self, name, value)
-
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         live, _ = super()._repr_mimebundle_(**kwargs)
         return live | self._data, self._metadata

@@ -23,31 +23,18 @@ _MACHINES = {
 class Bits(View, module="bits.js"):
     """The bits of a number in any format, to be clicked: each change shows the number it stands for and its neighbours.
 
-    `format` is a name, `bits` the pattern as text; `show` sets both. Raises what `formats.encode` raises.
+    `format` is a name, `bits` the pattern as text. Raises what `formats.encode` raises.
     """
 
     format, bits = Enum(list(formats.FORMATS)).tag(**STATE), Unicode().tag(**STATE)
     formats = Dict(default_value={name: asdict(fmt) for name, fmt in formats.FORMATS.items()}).tag(**CONSTANT)
 
     def __init__(self, value: float = 1.0, fmt: FloatFormat | str | torch.dtype = "bfloat16") -> None:
-        super().__init__(**_pattern(value, fmt))
-
-    def show(self, value: float, fmt: FloatFormat | str | torch.dtype | None = None) -> None:
-        """Show a number, in this format or in another. Raises what `formats.encode` raises."""
-        self.change(**_pattern(value, fmt or self.format))
-
-    @property
-    def value(self) -> float:
-        """The number that the pattern stands for."""
-        return formats.decode(int(self.bits, 2), self.format).value
+        fmt = formats.find(fmt)
+        super().__init__(format=fmt.name, bits=f"{formats.encode(value, fmt):0{fmt.bits}b}")
 
     def _drawing(self) -> draw.Drawing:
         return draw.bits(int(self.bits, 2), self.format)
-
-
-def _pattern(value: float, fmt: FloatFormat | str | torch.dtype) -> dict[str, str]:
-    fmt = formats.find(fmt)
-    return {"format": fmt.name, "bits": f"{formats.encode(value, fmt):0{fmt.bits}b}"}
 
 
 class Strides(View, module="strides.js"):
