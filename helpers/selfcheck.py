@@ -3,7 +3,6 @@
 Neither raises, whatever it is given: a half-written answer must not stop Run All.
 """
 
-import difflib
 import html
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -20,6 +19,7 @@ from helpers.exercises import EXERCISES, GUESSES, Exercise, Failed
 
 SECONDS = 10  # what a check may take
 _MARKS = {"correct": ("✓", "#009E73"), "not attempted": ("○", "#767676"), "not yet": ("✗", "#D55E00")}
+_UNKNOWN = 'there is no exercise of this name; write check(function), without calling it, or check("name", value).'
 _NOTHING = "the function returns None, as append() and reverse() do. Does it end in a return?"
 _TODO = "not attempted yet. Replace the ... above and run the cell again."
 
@@ -57,18 +57,11 @@ def check(exercise: str | Callable[..., Any], *answers: Any) -> Verdict:
         if not isinstance(exercise, str):
             answers = (exercise, *answers)
         if name not in EXERCISES:
-            return Verdict(name, "not yet", _no_such_exercise(exercise, name))
+            return Verdict(name, "not yet", _UNKNOWN)
         with exercises.same_randomness():
             return Verdict(name, *exercises.in_time(lambda: _judge(EXERCISES[name], answers), SECONDS))
     except Exception as error:
         return Verdict(str(name), "not yet", f"the answer could not be compared ({exercises.described(error)}).")
-
-
-def _no_such_exercise(exercise: object, name: str) -> str:
-    if not isinstance(exercise, str) and not callable(exercise):
-        return 'there is no exercise of this name. Write check(function), without calling it, or check("name", value).'
-    near = difflib.get_close_matches(name, EXERCISES, n=1)
-    return "there is no exercise of this name" + (f"; did you mean {near[0]!r}?" if near else ".")
 
 
 def _judge(exercise: Exercise, answers: tuple[Any, ...]) -> tuple[str, str]:

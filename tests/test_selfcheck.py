@@ -257,11 +257,8 @@ def test_what_is_no_function_and_an_error_with_its_line_are_told(ask):
 
 
 def test_what_no_check_can_compare_is_said():
-    first = next(iter(EXERCISES))
-    assert check(f"{first}s", 1).message == f"there is no exercise of this name; did you mean {first!r}?"
-    assert check("xyzzy", 1).message == "there is no exercise of this name."
-    for thing in (3, ..., Hostile()):
-        assert check(thing).message.endswith('Write check(function), without calling it, or check("name", value).')
+    for things in (("xyzzy", 1), (3,), (...,), (Hostile(),)):
+        assert check(*things).message.startswith("there is no exercise of this name; write check(function), without")
 
 
 def endless():
