@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from helpers import exercises, units
+from helpers.counting import count
 from helpers.exercises import EXERCISES, GUESSES, Exercise, Failed
 
 SECONDS = 10  # what a check may take
@@ -108,9 +109,7 @@ def _judge(exercise: Exercise, answers: tuple[Any, ...]) -> tuple[str, str]:
     if failed:
         return "not yet", f"{min(failed)[2]} {_mistake(exercise, outcomes)}"
     if exercise.cost and exercise.cases:
-        from helpers.counting import count  # here, since only scored exercises need it
-
-        advise = partial(_mistake, exercise, outcomes, count)
+        advise = partial(_mistake, exercise, outcomes)
         if wasteful := exercises.waste(exercise, answers[0], count, units.si, advise):
             return "not yet", f"the result is right, but {wasteful}"
     return "correct", "correct."
@@ -142,7 +141,7 @@ def _known(exercise: Exercise, which: int | None, place: int) -> Any:
     return exercises.call(exercise, formula, exercise.inputs[place])
 
 
-def _mistake(exercise: Exercise, outcomes: list[Any], count: Any = None, used: list[float] | None = None) -> str:
+def _mistake(exercise: Exercise, outcomes: list[Any], used: list[float] | None = None) -> str:
     """The sentence of the one mistake that gives the same in every case, and if asked for at the same costs."""
     found = set()
     for which, (formula, sentence) in enumerate(exercise.wrong):
@@ -155,7 +154,7 @@ def _mistake(exercise: Exercise, outcomes: list[Any], count: Any = None, used: l
     if len(found) == 1:
         return found.pop()
     rights = [_known(exercise, None, place) for place in range(len(outcomes))]
-    return (exercise.cases and not count and exercises.pattern(outcomes, rights)) or "The hint below may help."
+    return (exercise.cases and not used and exercises.pattern(outcomes, rights)) or "The hint below may help."
 
 
 def _alike(exercise: Exercise, which: int, place: int, found: Any) -> bool:
@@ -167,14 +166,10 @@ def _alike(exercise: Exercise, which: int, place: int, found: Any) -> bool:
     return exercises.difference(found, theirs, exercise) is None
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """A guess beside what came out, and how far apart they are."""
+class Comparison(str):
+    """A guess beside what came out, and how far apart they are: a sentence, shown without quotes."""
 
-    sentence: str
-
-    def __repr__(self) -> str:
-        return self.sentence
+    __repr__ = str.__str__
 
 
 def compare(guess: Any, value: Any, unit: str = "", about: str = "", because: str = "") -> Comparison:
@@ -299,12 +294,10 @@ def _digits(number: float) -> str:
 
 def _quantity(number: float, unit: str) -> str:
     factor, base = exercises.scale(unit)
-    if unit == "%":
-        return f"{_digits(number)} %"
     if unit.endswith("iB"):
         return units.iec(number * factor)
-    if unit.endswith(f" {base}") or (base == "s" and not number):  # "billion parameters", "0 days"
-        return f"{number:.4g} {unit}"
+    if unit == "%" or unit.endswith(f" {base}") or (base == "s" and not number):  # "billion parameters", "0 days"
+        return f"{_digits(number)} {unit}"
     if unit:
         return (units.duration if base == "s" else partial(units.si, unit=base))(number * factor)
     return f"{number:.6g}" if isinstance(number, float) else str(number)
