@@ -94,7 +94,6 @@ class Peak:
 
     flop_per_s: float
     dtype: str
-    device: str
     size: int
     timing: Timing
 
@@ -108,7 +107,6 @@ class Bandwidth:
     byte_per_s: float
     nbytes: int
     kernel: str
-    device: str
     timing: Timing
 
     disturbed = property(lambda self: self.timing.disturbed)
@@ -141,7 +139,7 @@ def peak(
         size, found = _best_matmul(real, where, seconds, sizes, threads)
     finally:
         torch.set_float32_matmul_precision(before)
-    return Peak(2 * size**3 / found.low, label, name(where), size, found)
+    return Peak(2 * size**3 / found.low, label, size, found)
 
 
 def _best_matmul(
@@ -238,7 +236,7 @@ def sweep(
     best = {size: [] for size in sizes}
     for (size, kernel, moved), its in found.items():
         run = timing.fastest(its)
-        best[size].append(Bandwidth(moved / run.low, size, kernel, name(where), run))
+        best[size].append(Bandwidth(moved / run.low, size, kernel, run))
     return tuple(max(kernels, key=lambda one: one.byte_per_s) for kernels in best.values())
 
 
@@ -418,8 +416,6 @@ def main() -> None:
     text = re.sub(r"\n(?:   +|  (?=[]}]))", " ", json.dumps(found, indent=1))  # a row of numbers per line
     chosen.out.write_text(text + "\n", encoding="utf-8")
     rows = [*found["peaks"], found["memory"], *found["sweep"], *found["ops"]]
-    best = ", ".join(f"{row['dtype']} {units.si(row['flop_per_s'], 'FLOP/s')}" for row in found["peaks"])
-    print(f"{found['device']}: {best}; {units.si(found['memory']['byte_per_s'], 'B/s')}; {len(found['ops'])} ops.")
     print(f"Disturbed: {sum(row['disturbed'] for row in rows)} of {len(rows)}. Wrote {chosen.out.name}.")
 
 

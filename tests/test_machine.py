@@ -280,8 +280,7 @@ def test_the_command_writes_a_record(tiny, tmp_path, monkeypatch, capsys):
     machine.main()
     assert read(tmp_path / "mine.json") == json.loads(json.dumps(tiny))
     assert len((tmp_path / "mine.json").read_text().splitlines()) < 100  # a row of numbers per line
-    words = r"float32 \d+.*FLOP/s.*14 ops\.\nDisturbed: 0 of \d+\. Wrote mine\.json\."
-    assert re.search(words, capsys.readouterr().out)
+    assert re.search(r"Disturbed: 0 of \d+\. Wrote mine\.json\.", capsys.readouterr().out)
     monkeypatch.setattr("sys.argv", ["machine", "--out", "nowhere/at/all.json"])
     with pytest.raises(SystemExit):
         machine.main()
