@@ -145,8 +145,8 @@ def peak(
 def _best_matmul(
     dtype: torch.dtype, where: torch.device, seconds: float, sizes: tuple[int, ...], threads: int
 ) -> tuple[int, Timing]:
-    """The best size and its time: each size for a moment, then the three best and a large one for longer."""
-    begin, late, tried = perf_counter(), False, {}
+    """The best size and its time: each size for a moment, then the three best for longer."""
+    begin, tried = perf_counter(), {}
 
     def rate(size: int) -> float:
         return size**3 / tried[size].low
@@ -160,20 +160,17 @@ def _best_matmul(
             break
         tried[size] = _matmul_time(size, dtype, where, seconds / 40, threads)
     best = sorted(tried, key=rate, reverse=True)[:3]
-    large = max((size for size in tried if size**3 / rate(best[0]) < seconds / 80), default=best[0])
-    finals = list(dict.fromkeys([large, *best]))
-    for done, size in enumerate(finals):
-        share = max((begin + seconds - perf_counter()) / (len(finals) - done), seconds / 40)
+    for done, size in enumerate(best):
+        share = max((begin + seconds - perf_counter()) / (len(best) - done), seconds / 40)
         tried[size] = timing.fastest([tried[size], _matmul_time(size, dtype, where, share, threads)])
-    size = max(finals, key=rate)
-    if not late and not any(tried[one].disturbed for one in finals):
-        return size, tried[size]
-    found, small = tried[size], min(size, 512)  # disturbed: another size, or one thread alone, might have been better
-    if threads > 1 and where.type == "cpu":
+    size = max(best, key=rate)
+    disturbed = late or any(tried[one].disturbed for one in best)  # another size might have been better
+    if disturbed and threads > 1 and where.type == "cpu":  # and so might one thread alone
+        small = min(size, 512)
         alone = _matmul_time(small, dtype, where, seconds / 10, 1)
         if small**3 / alone.low > rate(size):
-            size, found = small, alone
-    return size, replace(found, disturbed=True)
+            return small, replace(alone, disturbed=True)
+    return size, replace(tried[size], disturbed=disturbed)
 
 
 def _matmul_time(size: int, dtype: torch.dtype, where: torch.device, seconds: float, threads: int) -> Timing:
