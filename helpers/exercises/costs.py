@@ -40,7 +40,7 @@ def waste(
         return f"what it costs cannot be counted: {reason}"
     allowed = known_costs(exercise, exercise.oracle, count)
     for arguments, mine, enough in zip(exercise.at or exercise.cases, used, allowed, strict=True):
-        amounts = [si(amount, exercise.unit or "B") for amount in (mine, enough)]
+        amounts = [si(amount, exercise.unit or "B", 4) for amount in (mine, enough)]
         if mine < enough / 10:
             return f"only {amounts[0]} were seen of the {amounts[1]} that it takes. Where is the rest computed?"
         if mine > exercise.room * enough:

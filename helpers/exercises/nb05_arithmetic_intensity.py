@@ -12,7 +12,7 @@ from helpers.exercises.exercise import exercise, guess, whole
 
 guess("race", "",
     (2048, "That is the ratio of the FLOPs."),
-    (2, "An H100 may come to that: here it is your machine."))
+    (2, "That is about an H100's ratio, by its bounds."))
 
 guess("relu_bytes", "2 bytes in and 2 bytes out for each number.",
     (lambda right: right / 2, "You forgot the write."),
@@ -26,7 +26,7 @@ guess("square_matmul", "It is n/3: 2n³ FLOPs, and three matrices of 2n² bytes 
     (2048 / 3, "A number has 2 bytes."),
     (2048, "Those are the FLOPs for each number of the result."))
 
-guess("my_ridge", "", (295, "That is the ridge of an H100's matrix units: here it is your machine."))
+guess("my_ridge", "", (295, "That is the ridge of an H100's matrix units."))
 
 guess("gelu_bytes", "Eight operators move 18 tensors; the fused one moves 2.",
     (8, "Two of the eight read two tensors."),
