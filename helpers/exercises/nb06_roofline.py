@@ -15,8 +15,8 @@ guess("layer_of_8_on_h100", "Most of the peak is out of reach: the bytes arrive 
     (3.35e12 / 8, "The intensity multiplies the bandwidth: bytes/s × FLOP/byte."),
     (26.8, "In FLOP/s: × 10¹²."))
 guess("misses_of_fourteen", "Section 7 asks any miss for its reason.",
-    (0, "None would make two numbers the whole machine."),
-    (14, "The fastest matmul gave the peak: it cannot miss by much."))
+    (0, "Then two numbers would tell all about the machine."),
+    (14, "The roof was measured with operations like these: some come close to it."))
 guess("faster_a100", "The layer gains from the faster memory until it meets the ceiling.",
     (1.31, "That is about the memory's gain: the ceiling cuts it off."),
     (1, "With 40 GB it waits for its bytes: it gains."),
@@ -27,9 +27,8 @@ guess("bfloat16_here", "",
     (1, "The bits alone do not tell: the chip's units decide."),
     (0.5, "Half as fast is a chip without instructions for bfloat16."),
     (16, "Only matrix units give such a factor: how large it is depends on the chip."))
-guess("gelu_in_a_cache", "Its bytes come from a cache here: far above 1, its own work would be slow.",
-    *((ratio, "So it might be if it had waited for its bytes.") for ratio in (0.08, 0.1, 0.5)),
-    (1, "Exactly as long as its bytes from main memory would take: that would be chance."))
+guess("gelu_in_a_cache", "Close to 1, main memory would not be what it waits for.",
+    *((slower, "Slower, though its bytes come from a cache?") for slower in (0.1, 0.3, 0.5)))
 
 _SLOPE = "That is the bandwidth: at 1 FLOP/B this is what is attainable. Here it is more."
 _TERA = "In FLOP/s, please: that is a number of TFLOP/s."
@@ -94,13 +93,13 @@ exercise("roof_points",
 choices("waits_for", ("memory", "compute", "neither"),
     a=("memory",
        ("compute", "A ReLU does a quarter of a FLOP per byte: its arithmetic waits for its bytes."),
-       ("neither", "It runs nearly as fast as its roof allows, so one of the two holds it back.")),
+       ("neither", "It is within a factor of two of its roof, so one of the two explains it.")),
     b=("compute",
        ("memory", "A large matmul does 1365 FLOP per byte, far right of the ridge of 295."),
        ("neither", "It reaches three quarters of its roof, as good matmuls do: one of the two holds it back.")),
     c=("memory",
        ("compute", "With a batch of 8 each weight is used 8 times: about 8 FLOP per byte, left of the ridge."),
-       ("neither", "It runs nearly as fast as its roof allows, so one of the two holds it back.")),
+       ("neither", "It is within a factor of two of its roof, so one of the two explains it.")),
     d=("neither",
        ("launch", 'Yes, for the launch: that is "neither" here.'),
        ("memory", "It takes thousands of times as long as its bytes do: what else happens in a call?"),
