@@ -29,7 +29,7 @@ def lines(series: Series, title: str, xlabel: str, ylabel: str, log: str = "",
     widths = itertools.chain((2.6, 2.0), itertools.repeat(1.4))  # so that a line is seen that lies under another
     for (name, (x, y)), (colour, marker, dash), width in zip(series.items(), itertools.cycle(LOOKS), widths):
         look = {"color": colour, "linestyle": dash, "linewidth": width, "marker": marker if 2 < len(x) <= 12 else ""}
-        ax.plot(x, y, label=name, **look)
+        ax.plot(x, y, label=name, clip_on=False, **look)
     ax.set(xscale="log" if "x" in log else "linear", yscale="log" if "y" in log else "linear")
     for axis in [getattr(ax, f"{name}axis") for name in log]:
         log_ticks(axis, lambda x, _: f"{x:g}" if x < 1e4 else units.si(x, "").replace(" ", ""))
@@ -38,7 +38,7 @@ def lines(series: Series, title: str, xlabel: str, ylabel: str, log: str = "",
     _levels(ax, levels or {}, 0)
     past_ends(ax)
     for text, at in (marks or {}).items():
-        ax.plot(*at, "o", color=BLACK, markerfacecolor="white", markersize=7, zorder=4, label=text)
+        ax.plot(*at, "o", color=BLACK, markerfacecolor="white", markersize=7, zorder=4, clip_on=False, label=text)
     if marks:
         label_points(ax, marks, label="_mark", weight="bold")
     ends = {name: [number(values[0]), number(values[-1])] for name, (_, values) in series.items()}
