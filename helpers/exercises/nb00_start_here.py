@@ -27,7 +27,7 @@ guess("dot_product", "A million multiplications, and one addition less, which ev
     (1e6, "Those are the MACs."),
     (2e-9, "If you mean 2n, with n numbers in each vector: that is right."))
 
-guess("product_and_relu", "The ReLU needs 8 bytes for each FLOP, the product next to none.",
+guess("product_and_relu", "The ReLU does an eighth of a FLOP for each byte, the product 256.",
     (2048, "That is the ratio of the FLOPs."),
     (1, "That is the ratio of the bytes."))
 

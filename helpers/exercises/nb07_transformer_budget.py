@@ -34,6 +34,7 @@ guess("peak_recomputed", "Weights and moments stay, one block at a time exists i
     (33.4, "That is the peak without recomputation."))
 guess("arithmetic_over_network", "A GPU computes for 8192 tokens, and from 2474 on the arithmetic takes longer.",
     (3.31, "That is 6N alone: attention adds to the arithmetic."),
+    (1, "They would be equal at 2474 tokens."),
     (lambda right: right / 3, "That is the forward pass alone, or three times too much traffic."),
     (lambda right: 1 / right, "That is the network over the arithmetic: the other way round."),
     (lambda right: 3 * right, "The weights come in twice, and the gradients once."),
