@@ -16,7 +16,7 @@ guess("triple_loop", "20 elements, each with 3 multiplications and 2 additions."
 
 guess("backward_products", "The gradients of w2, of the hidden layer and of w1.",
     (335.5, "That is the rule, twice the forward pass: one of its four products does not run."),
-    (167.8, "That is as much as the forward pass, or four products in MACs: three run."),
+    (167.8, "That is as much as the forward pass, or the gradients of the weights alone: three products run."),
     (369.1, "That is the whole step."),
     (100.7, "Those are MACs."),
     (lambda right: 1e6 * right, "In FLOP that is right: the answer is wanted in MFLOP."))
@@ -33,7 +33,7 @@ guess("count_over_rule", "The attention products have no parameters: they add ab
     (3, "To a whole percent, that is right."), (2.78, "That is T / (6D), as good as right."),
     (0, "The rule overlooks what has no parameters."),
     (1.4, "That is with the attention products halved: here they count in full."),
-    *((percent, "That is the part of other models' products: divide 4T by 24D.") for percent in (13, 18)),
+    *((percent, "That is about the share in GPT-2 small: here T is 0.17 D.") for percent in (13, 18)),
     (16.7, "That is T / D: the other products have 24 D, attention 4 T."),
     (15, "That was GPT-2 small, where T is 1.3 D: here it is 0.17 D."),
     (lambda right: right / 100, "The answer is wanted in percent."))

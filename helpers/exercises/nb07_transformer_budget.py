@@ -57,7 +57,7 @@ def _gated(hidden: float = 4, inputs: float = 1) -> Callable[..., float]:
 
 exercise("gated_mlp_kept",
     _gated(), [
-    *((_gated(hidden), "Some of the hidden tensors are missing: SiLU, the product and down need four between them.")
+    *((_gated(hidden), "Some of the hidden tensors are missing: how many factors does the product keep?")
       for hidden in (1, 2, 3)),
     (_gated(5), "One hidden tensor too many: what two operations need is kept once."),
     (_gated(4, 2), "Gate and up have the same input: it is kept once, and nothing here keeps the output."),
