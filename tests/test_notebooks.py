@@ -2,8 +2,10 @@
 
 import base64
 import copy
+import dis
 import io
 import re
+from collections import defaultdict
 from urllib.parse import unquote
 
 import nbformat
@@ -108,6 +110,22 @@ def test_code(notebook):
         assert 0 < len(lines) <= limit, f"{len(lines)} lines, at most {limit}; split it:\n{cell.source}"
         imports = [line for line in lines if number and re.match(r"\s*(import|from) ", line)]
         assert not imports, f"belongs in the first code cell: {imports}"
+
+
+def test_a_guess_is_compared_with_what_its_own_section_measured(notebook):
+    """A learner who runs an earlier section again shall not change what a later guess is compared with."""
+    setters, guesses = defaultdict(set), []
+    for number, section in enumerate(sections(notebook)):
+        for cell in (cell for cell in section if cell.cell_type == "code"):
+            names = {"STORE_NAME": set(), "LOAD_NAME": set()}
+            for step in dis.get_instructions(compile(cell.source, cell.id, "exec")):
+                names.get(step.opname, set()).add(step.argval)
+            for name in names["STORE_NAME"]:
+                setters[name].add(number)
+            if guessed(cell):
+                guesses.append((cell.id, names["LOAD_NAME"] - names["STORE_NAME"]))
+    twice = [(cell, name) for cell, names in guesses for name in names if len(setters[name]) > 1]
+    assert guesses and not twice, f"set in several sections: {twice}"
 
 
 def test_links(path, notebook):
