@@ -27,7 +27,7 @@ guess("bfloat16_here", "",
     (1, "The bits alone do not tell: the chip's units decide."),
     (0.5, "Half as fast is a chip without instructions for bfloat16."),
     (16, "Only matrix units give such a factor: how large it is depends on the chip."))
-guess("gelu_in_a_cache", "Close to 1, main memory would not be what it waits for.",
+guess("gelu_in_a_cache", "The closer to 1, the less it waits for main memory.",
     *((slower, "Slower, though its bytes come from a cache?") for slower in (0.1, 0.3, 0.5)))
 
 _SLOPE = "That is the bandwidth: at 1 FLOP/B this is what is attainable. Here it is more."
