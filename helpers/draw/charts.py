@@ -145,27 +145,28 @@ def dots(values: Mapping[str, float | Place], title: str, xlabel: str, roles: Se
 
 @drawn("Memory over time")
 def memory_over_time(curves: Mapping[str, Sequence[float]], title: str, phases: Mapping[str, int] | None = None,
-                     levels: Sizes | None = None) -> Made:  # fmt: skip
+                     levels: Sizes | None = None, start: int = 0) -> Made:  # fmt: skip
     """Bytes in use after each operation of a step, a filled curve for each way to run it, named at its peak.
 
     `phases` maps a name to the index of the operation with which it begins: {"forward": 0, "backward": 40}; `levels`
-    are thin horizontal lines with a name each.
+    are thin horizontal lines with a name each. The first operation is number `start`.
     """
     fig, ax = canvas(3.1, title, "operations so far (not time)", "memory")
-    end, top, found = max(map(len, curves.values())) - 1, max(map(max, curves.values())), []
+    length, top, found = max(map(len, curves.values())) - 1, max(map(max, curves.values())), []
     for (name, nbytes), (colour, *_), tint in zip(curves.items(), LOOKS, TINTS, strict=False):
-        steps, peak = range(len(nbytes)), max(range(len(nbytes)), key=nbytes.__getitem__)
+        steps, place = range(start, start + len(nbytes)), max(range(len(nbytes)), key=nbytes.__getitem__)
+        peak, side = (start + place, nbytes[place]), -9 if place > length / 2 else 9
         ax.fill_between(steps, nbytes, step="post", color=tint, linewidth=0, label="_area")
         ax.step(steps, nbytes, where="post", color=colour, linewidth=1.5, marker="", label=name)
-        ax.plot([peak], [nbytes[peak]], "o", color=INKS[colour], markersize=7, zorder=4, label="peak")
-        found.append(f"{name} {units.si(nbytes[peak], 'B')}")
-        look = {"ha": "right" if peak > end / 2 else "left", "color": INKS[colour], "weight": "bold", "bbox": PLATE}
-        note(ax, found[-1], (peak, nbytes[peak]), (-9 if peak > end / 2 else 9, 10), **look)
-        found[-1] += f" at operation {peak} of {len(nbytes)}"
-    for name, start in (phases or {}).items():
-        ax.axvline(start, color=GREY, linewidth=0.8, linestyle=DASHES, label="_phase")
-        note(ax, name, (start, top * 1.22), (3, 0))
+        ax.plot(*peak, "o", color=INKS[colour], markersize=7, zorder=4, label="peak")
+        found.append(f"{name} {units.si(peak[1], 'B')}")
+        look = {"ha": "right" if side < 0 else "left", "color": INKS[colour], "weight": "bold", "bbox": PLATE}
+        note(ax, found[-1], peak, (side, 10), **look)
+        found[-1] += f" at operation {peak[0]}"
+    for name, first in (phases or {}).items():
+        ax.axvline(first, color=GREY, linewidth=0.8, linestyle=DASHES, label="_phase")
+        note(ax, name, (first, top * 1.22), (3, 0))
     ax.yaxis.set_major_formatter(EngFormatter("B"))
-    ax.set(xlim=(0, 1.02 * end), ylim=(0, top * 1.3))
+    ax.set(xlim=(start, start + 1.02 * length), ylim=(0, top * 1.3))
     _levels(ax, levels or {}, 1, top / 2)
     return fig, f"{'; '.join(found)}."
