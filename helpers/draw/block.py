@@ -61,7 +61,7 @@ def block(
     waits = [own["seconds"] for own in sums if own["bound"] == "memory"]
     finding = f"{config.name}: {len(waits)} of {len(sums)} kernels are memory-bound"
     if upto >= 5:
-        finding += f": {sum(waits) / sum(times):.0%} of the least time"
+        finding += f", in {sum(waits) / sum(times):.0%} of the least time"
     else:
         share = sum(box.flops for box in boxes if box.name in ("scores", "weighted sum")) / sum(flops)
         copies = sum(box.layout == "copy" for box in boxes)
