@@ -293,8 +293,8 @@ class Op:
     intensity = property(lambda self: self.flops / self.bytes, doc="FLOP per byte.")
 
 
-def ops(dtype: str | torch.dtype = torch.float32, rows: int = 2048) -> tuple[Op, ...]:
-    """The fourteen ops of notebook 06: elementwise ones and reductions on rows × rows, matmuls of many sizes.
+def ops(dtype: str | torch.dtype = torch.float32, rows: int = 2048, width: int = 0) -> tuple[Op, ...]:
+    """The fourteen ops of notebook 06: elementwise ones and reductions on rows × width (or rows), and matmuls.
 
     >>> [(op.name, round(op.intensity, 2)) for op in ops()][:3]
     [('ReLU', 0.12), ('GELU, fused', 1.12), ('GELU, eager', 0.11)]
@@ -302,7 +302,8 @@ def ops(dtype: str | torch.dtype = torch.float32, rows: int = 2048) -> tuple[Op,
     Attention is 8 heads of rows/4 tokens by 64, of which only the two matmuls count; the MLP step is forward and
     backward of rows/16 examples through layers of rows/8, rows/2 and rows/8.
     """
-    label, n, square = str(dtype).removeprefix("torch."), rows**2, (rows, rows)
+    label, width = str(dtype).removeprefix("torch."), width or rows
+    n, square = rows * width, (rows, width)
     tokens, batch, narrow, wide = rows // 4, rows // 16, rows // 8, rows // 2
     layers = [(batch, narrow), (narrow, wide), (wide, narrow)]
     # Two matmuls forward, three backward (the input needs no gradient); ReLU, its backward, and the sum.
@@ -314,7 +315,7 @@ def ops(dtype: str | torch.dtype = torch.float32, rows: int = 2048) -> tuple[Op,
         ("softmax", lambda x: F.softmax(x, -1), [square], 5 * n - 2 * rows, 2 * n),  # max, subtract, exp, sum, divide
         ("layer norm", lambda x: F.layer_norm(x, x.shape[-1:]), [square], 6 * n + 2 * rows, 2 * n),
         ("dot", torch.dot, [(n,), (n,)], 2 * n, 2 * n + 1),
-        ("matrix-vector", torch.mv, [square, (rows,)], 2 * n, n + 2 * rows),
+        ("matrix-vector", torch.mv, [square, (width,)], 2 * n, n + rows + width),
         *((f"matmul {m}", torch.mm, [(m, m)] * 2, 2 * m**3, 3 * m**2) for m in (64, 128, 256, 512, 1024)),
         ("attention", F.scaled_dot_product_attention, [(1, 8, tokens, 64)] * 3, 2048 * tokens**2, 2048 * tokens),
         ("MLP step", _mlp_step, layers, step, batch * narrow + 4 * narrow * wide),
