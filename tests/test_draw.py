@@ -148,11 +148,35 @@ def test_of_many_ops_no_label_lies_on_another():
         assert not boxes[one].padded(-2).overlaps(boxes[other].padded(-2)), (one, other)
 
 
-def test_quiet_points_of_a_roofline_have_no_name():
-    points = [draw.Point(name, 1, measured=rate) for name, rate in (("slow", 4), ("good", 8), ("fast", 14))]
-    drawing = draw.roofline({"it": Roofline(100, 10)}, points, half=True, quiet=["good"])
-    texts = drawing.words.splitlines()[-1].split(" | ")
-    assert {"slow", "fast"} < set(texts) and "good" not in texts
+def test_quiet_points_of_a_roofline_have_a_small_name_where_there_is_room_for_it():
+    spots = {"slow": (1, 4), "good": (1, 8), "crowded": (5, 20), "behind": (5.05, 20.1), "fast": (1, 14)}
+    points = [draw.Point(name, x, measured=rate) for name, (x, rate) in spots.items()]
+    drawing = draw.roofline({"it": Roofline(100, 10)}, points, half=True, quiet=["good", "crowded", "behind"])
+    sizes = {text.get_text(): text.get_fontsize() for text in drawing.figure.axes[0].texts}
+    assert sizes["good"] < sizes["slow"] == sizes["fast"]
+    assert {"slow", "good", "fast"} < set(drawing.words.splitlines()[-1].split(" | "))
+    boxes = boxes_of(drawing, set(spots))
+    assert not any(one.overlaps(other) for one, other in itertools.combinations(boxes.values(), 2))
+
+
+def test_a_quiet_point_without_room_has_no_name():
+    crowd = [draw.Point(f"a rather long name of point {k}", 5, measured=20 + k / 9) for k in range(30)]
+    drawing = draw.roofline({"it": Roofline(100, 10)}, crowd, quiet=[point.label for point in crowd])
+    assert not boxes_of(drawing, {point.label for point in crowd})
+
+
+def test_parts_are_named_in_the_bars_or_in_a_legend_and_not_at_all_where_rows_name_them():
+    wide = draw.bars({"r": {"long": 5, "p": 5}, "s": {"long": 4, "p": 4}}, "t", "x")
+    narrow = draw.bars({"r": {"long": 0.1, "p": 5}, "s": {"long": 0.1, "p": 4}}, "t", "x")
+    waterfall = draw.bars({"r": {"first": 5}, "s": {"": 5, "second": 3}}, "t", "x")
+    assert [len(drawing.figure.legends) for drawing in (wide, narrow, waterfall)] == [0, 1, 0]
+    assert "long 5 | 4 | p 5 | 4" in wide.words and "long 0.1" not in narrow.words.splitlines()[-1]
+    assert "1388 | 12.3" in draw.bars({"r": 1388, "s": 12.345}, "t", "x").words
+
+
+def test_an_empty_text_widens_the_cell_before_it():
+    (ax,) = draw.strips({"names": ["a", "", "b"], "cells": [1, 2, 3]}, "t", "x").figure.axes
+    assert [box.get_width() for box in ax.patches] == [2, 1, 1, 1, 1]
 
 
 @pytest.mark.parametrize(("call", "words"), [

@@ -28,18 +28,19 @@ _COLUMNS = {  # the first and the last lesson that fills it, its left or right e
     "parameters": (4, 7, 318, "right", "parameters"),
     "FLOPs": (4, 7, 374, "right", "FLOPs"),
     "share": (4, 4, 386, "left", "share"),  # drawn as a bar
-    "bytes": (5, 7, 440, "right", "bytes"),
-    "FLOP/B": (5, 7, 494, "right", "FLOP/B"),
+    "bytes": (5, 7, 443, "right", "bytes"),
+    "FLOP/B": (5, 7, 496, "right", "FLOP/B"),
     "ridge": (5, 5, 516, "left", "the ridge of its\nunit on an H100"),
     "time": (6, 7, 508, "left", "least time"),
-    "kept": (7, 7, 698, "right", "kept for\nbackward"),
+    "kept": (7, 7, 634, "left", "kept for\nbackward"),
 }
 # The left edge of what a lesson adds, and the right edge of its card.
-_EDGES = {2: (142, 186), 3: (188, 240), 4: (238, 478), 5: (380, 620), 6: (500, 630), 7: (628, 698)}
+_EDGES = {2: (142, 186), 3: (188, 240), 4: (238, 690), 5: (380, 620), 6: (500, 630), 7: (628, 698)}
 Edge = tuple[int, float, float]  # of a box of loops: its cells, and its way to the right and down
 _PLAIN = {"label": "_", "marker": ""}
 _TIP = {"arrowstyle": "-|>,head_length=0.25,head_width=0.14", "linewidth": 1.0}
 _VECTOR = {"norm", "rotate", "softmax", "add", "GELU", "gated SiLU"}  # boxes whose work the vector units do
+_TOLD = {4: ("blue: with parameters", "orange: without"), 5: ("blue: memory-bound", "orange: compute-bound")}
 _BOUNDS = {"compute": (VERMILLION, TINTS[1]), "memory": (BLUE, TINTS[0]), "": (GREY, "white")}
 
 
@@ -69,21 +70,21 @@ def block(
         finding = f"A block of {config.name}: {found.get(upto, '')}".removesuffix(": ")
     left, right = _EDGES[2 if upto == 3 else upto][0], _EDGES[upto][1]
     height, letters = _TOP + _ROW * (len(boxes) + 1) + 8, _letters(config, batch, tokens)
-    letters += ["", "blue: with parameters", "orange: without"] * (upto == 4)
-    if upto < 5:  # in a box at the right, where half of the card would stay empty
+    if upto < 4:  # at the right, where half of the card would stay empty
         fig, ax = _sheet(height, title or finding, 36, right + 224)
-        ax.add_patch(Rectangle((right + 24, _y(1.5) - 18), 198, 16 + 20 * len(letters), fill=False, edgecolor=GREY))
         for place, letter in enumerate(letters):
             _write(ax, right + 36, _y(1.5) + 20 * place, letter, label="")
     else:
         fig, ax = _sheet(height, title or finding)
-        letters.insert(3, "bfloat16, NVIDIA H100 SXM5" if upto >= 6 else "bfloat16")
+        letters[3:3] = ["bfloat16" + ", NVIDIA H100 SXM5" * (upto >= 6)] * (upto >= 5)
         lines = f"{' · '.join(letters[:4])}\n{' · '.join(letters[4:])}"
         _write(ax, 12, 46, lines, color=INKS[GREY], fontsize=8, label="")
+        for place, (ink, told) in enumerate(zip((BLUE, VERMILLION), _TOLD[min(upto, 5)], strict=True)):
+            _write(ax, 12, 76 + 13 * place, told, color=INKS[ink], fontsize=7.5, label="")
     if lesson:
         size = right + 8 - left, _y(len(boxes) + 0.5) - _TOP + 64
         ax.add_patch(Rectangle((left, _TOP - 64), *size, color="#FCF2C7", linewidth=0, zorder=0))
-    _heads(ax, upto, lesson, len(boxes), right)
+    _heads(ax, upto, lesson, [upto >= 5 and one.kernel == other.kernel for one, other in itertools.pairwise(boxes)])
     words, looks, row = [], {}, 0
     for kernel, own in zip(kernels, sums, strict=True):
         first, middle = row, row + len(kernel) // 2
@@ -91,7 +92,7 @@ def block(
         for box in kernel:
             if upto == 4:
                 ink, tint = _BOUNDS["memory" if box.parameters else "compute"]
-                wide, share = 60 * box.flops / max(flops), box.flops / sum(flops)
+                wide, share = 250 * box.flops / max(flops), box.flops / sum(flops)
                 ax.add_patch(Rectangle((386, _y(row) - 6), wide, 12, color=ink, linewidth=0))
                 _write(ax, 390 + wide, _y(row), f"{share:.0%}" if share > 0.01 else "")
             looks[row] = ink, tint
@@ -100,16 +101,14 @@ def block(
             words.append(_cells(ax, box.name, cells | (own if row == middle else {}), row, upto, lesson))
             row += 1
         if len(kernel) > 1 and upto >= 5:
-            ends = [_y(first) - 10, _y(row - 1) + 10]
-            ax.plot([383, 379, 379, 383], [ends[0], *ends, ends[1]], color=INKS[GREY], linewidth=0.9, **_PLAIN)
-            _write(ax, 386, ends[0] + 8, "one kernel", color=INKS[GREY], fontsize=8)
+            size = right + 4 - 380, _ROW * len(kernel) - 6  # a frame around what belongs to all of them
+            ax.add_patch(Rectangle((380, _y(first - 0.5) + 3), *size, fill=False, edgecolor=INKS[GREY]))
+            _write(ax, 386, _y(first), f"these {len(kernel)} boxes are one kernel", fontsize=8)
         if upto >= 6:
-            wide = 62 * own["seconds"] / max(times)
-            ax.add_patch(Rectangle((508, _y(middle) + 8), wide, 3, color=ink, linewidth=0))
             _write(ax, 624, _y(middle), own["bound"], "right", fontsize=8, color=INKS[ink])
-        if upto >= 7:
-            wide = 120 * sum(box.kept for box in kernel) / sum(box.kept for box in boxes)
-            ax.add_patch(Rectangle((698 - wide, _y(middle) + 8), wide, 3, color=BLACK, linewidth=0))
+        for x, part, colour in ((508, "seconds", ink), (634, "keeps", BLACK))[: max(upto - 5, 0)]:
+            wide = 62 * own[part] / max(other[part] for other in sums)
+            ax.add_patch(Rectangle((x, _y(middle) + 8), wide, 4, color=colour, linewidth=0))
     ax.plot([30, right], [_y(row - 0.5)] * 2, color=BLACK, linewidth=0.8, **_PLAIN)
     _write(ax, _MIDDLE, _y(row), "the block", "center", weight="bold")
     total = _sums(boxes) | {"ridge": "", "parameters": _short(sum(box.parameters for box in boxes))}
@@ -159,7 +158,7 @@ def _sums(boxes: list[Box]) -> dict[str, Any]:
     cells = {"bytes": units.si(nbytes, "B"), "FLOP/B": f"{ratio:.0f}" if ratio >= 100 else f"{ratio:.3g}"}
     cells |= {"time": units.duration(seconds), "kept": units.si(kept, "B") if kept else ""}
     cells["ridge"] = f"{'▲ above' if ratio > roof.ridge else '▼ below'} {roof.ridge:.0f}"
-    return cells | {"seconds": seconds, "bound": roof.bound(flops, nbytes)}
+    return cells | {"seconds": seconds, "keeps": kept, "bound": roof.bound(flops, nbytes)}
 
 
 def _short(count: float) -> str:
@@ -200,10 +199,10 @@ def _y(row: float) -> float:
     return _TOP + _ROW * (row + 0.5)
 
 
-def _heads(ax: Axes, upto: int, lesson: int | None, rows: int, right: float) -> None:
-    """The heads of the columns, each under the number of its lesson."""
-    for row in range(1, rows):
-        ax.plot([148, right], [_y(row - 0.5)] * 2, color="#E0E0E0", linewidth=0.8, **_PLAIN)
+def _heads(ax: Axes, upto: int, lesson: int | None, joined: Sequence[bool]) -> None:
+    """The heads of the columns, each under the number of its lesson; lines between rows, short if these are joined."""
+    for row, short in enumerate(joined, 1):
+        ax.plot([148, 378 if short else _EDGES[upto][1]], [_y(row - 0.5)] * 2, color="#E0E0E0", linewidth=0.8, **_PLAIN)
     for lesson in range(2, upto + 1):
         _chip(ax, _EDGES[lesson][0] + 24, _TOP - 50, lesson)
     for first, last, x, align, head in _COLUMNS.values():
@@ -223,7 +222,7 @@ def _cells(
     words = [name]
     for column, (first, last, x, align, _) in _COLUMNS.items():
         if (text := cells.get(column)) and first <= upto <= last:
-            size = {"fontsize": 7.5} if "\n" in text else {}
+            size = {"fontsize": 7.5 if "\n" in text else 9 if lesson and _ink(first, lesson) == BLACK else 8.5}
             _write(ax, x, _y(row), text, align, **size | style, color=_ink(first, lesson))
             words.append(f"{text} {column}".replace("\n", ", "))
     return " | ".join(words)

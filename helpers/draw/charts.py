@@ -33,9 +33,10 @@ def lines(series: Series, title: str, xlabel: str, ylabel: str, log: str = "",
     ax.set(xscale="log" if "x" in log else "linear", yscale="log" if "y" in log else "linear")
     for axis in [getattr(ax, f"{name}axis") for name in log]:
         log_ticks(axis, lambda x, _: f"{x:g}" if x < 1e4 else units.si(x, "").replace(" ", ""))
-    if levels:  # which shall not run through the name of a line
+    if levels:  # which shall not run through the name of a line, nor their names through the title
+        ax.margins(y=0.12)
         ax.set_xlim(right=max(x[-1] for x, _ in series.values()))
-    _levels(ax, levels or {}, 0)
+    _levels(ax, levels or {})
     past_ends(ax)
     for text, at in (marks or {}).items():
         ax.plot(*at, "o", color=BLACK, markerfacecolor="white", markersize=7, zorder=4, clip_on=False, label=text)
@@ -49,7 +50,8 @@ def lines(series: Series, title: str, xlabel: str, ylabel: str, log: str = "",
 def bars(sizes: Mapping[str, float | Sizes], title: str, xlabel: str, limit: tuple[str, float] | None = None) -> Made:
     """A bar per row from 0, its size beside it: one number, or the sizes of its named parts (six at most), stacked.
 
-    A part named "" is left empty; one too small for its number has none. `limit` is a name and a place for a line.
+    A part named "" is left empty, as in a waterfall; one too small for its number has none. Parts that occur in several
+    rows are named where they are widest, or in a legend if one has no room. `limit` is a name and a place for a line.
     Raises ValueError for more parts, for negative sizes and for no bars.
     """
     stacks = {row: size if isinstance(size, Mapping) else {"_size": size} for row, size in sizes.items()}
@@ -59,37 +61,41 @@ def bars(sizes: Mapping[str, float | Sizes], title: str, xlabel: str, limit: tup
         raise ValueError(f"bars have 1 to {len(TINTS)} parts, of 0 or more each, got {dict(sizes)}")
     totals = {row: sum(stack.values()) for row, stack in stacks.items()}
     far, ends = max(*totals.values(), limit[1] if limit else 0), np.zeros(len(stacks))
-    room = 0.85 + 0.25 * (bool(limit) + (len(parts) > 1)) + 0.16 * (title + xlabel).count("\n")
-    fig, ax = canvas(room + 0.4 * len(stacks), title, xlabel)
-    for part, (tint, ink) in zip(parts, looks, strict=False):
-        widths = np.array([stack.get(part, 0.0) for stack in stacks.values()])
+    table = {part: np.array([stack.get(part, 0.0) for stack in stacks.values()]) for part in parts}
+    several = len(parts) > 1 and any(part and sum(widths > 0) > 1 for part, widths in table.items())
+    named = several and all(max(widths) > far * (0.03 + 0.014 * len(part)) for part, widths in table.items())
+    room = 0.85 + 0.25 * (bool(limit) + (several and not named)) + 0.16 * (title + xlabel).count("\n")
+    fig, ax = canvas(room + (0.48 if named else 0.4) * len(stacks), title, xlabel)
+    for (part, widths), (tint, ink) in zip(table.items(), looks, strict=False):
         look = {"color": tint, "edgecolor": ink, "label": part or "_room"}
-        stacked = ax.barh(range(len(stacks)), widths, 0.6, ends, **look)
-        shown = [
-            f"{width:.3g}" if part and len(row) > 1 else "" for width, row in zip(widths, stacks.values(), strict=True)
-        ]
-        wide = widths > [far * (0.016 + 0.013 * len(text)) for text in shown]
-        ax.bar_label(stacked, np.where(wide, shown, ""), label_type="center")
+        stacked = ax.barh(range(len(stacks)), widths, 0.68 if named else 0.6, ends, **look)
+        texts = [number(w) if part and len(row) > 1 else "" for w, row in zip(widths, stacks.values(), strict=True)]
+        shown = [*np.where(widths > [far * (0.016 + 0.013 * len(text)) for text in texts], texts, "")]
+        if named:
+            shown[widths.argmax()] = f"{part}\n{texts[widths.argmax()]}".strip()
+        ax.bar_label(stacked, shown, label_type="center", linespacing=1.0)
         ends += widths
     for place, total in enumerate(totals.values()):
-        note(ax, f"{total:.4g}", (total, place), weight="bold", bbox=PLATE)
+        note(ax, number(total), (total, place), weight="bold", bbox=PLATE)
+    if "" in table:  # from the end of the bar before
+        ax.vlines(table[""], np.arange(len(stacks)) - 0.7, np.arange(len(stacks)) - 0.3, GREY, linewidth=1.2)
     ax.set_xlim(0, far * 1.1)
     ax.xaxis.set_major_locator(MaxNLocator(steps=[1, 2, 5, 10]))
-    if len(parts) > 1:
+    if several and not named:
         legend(ax)
     for patch in ax.patches:  # after the legend, which copies the first of them
-        patch.set_linewidth(0.8 * (patch.get_width() > 0))  # of a part of size 0 an edge would be left
+        patch.set_linewidth(1.2 * (patch.get_width() > 0))  # of a part of size 0 an edge would be left
     _rows(ax, sizes, dict([limit] if limit else []))
-    named = (f"{' '.join(row.split())} {number(total)}" for row, total in totals.items())
-    return fig, f"{', '.join(named)} ({xlabel.splitlines()[0]})."
+    told = (f"{' '.join(row.split())} {number(total)}" for row, total in totals.items())
+    return fig, f"{', '.join(told)} ({xlabel.splitlines()[0]})."
 
 
-def _levels(ax: Axes, levels: Sizes, end: int, low: float = 0) -> None:
-    """Thin horizontal lines, named at the left end, 0, or the right one, 1; above, or below if they are under `low`."""
-    look = {"xycoords": ax.get_yaxis_transform(), "ha": ("left", "right")[end]}
+def _levels(ax: Axes, levels: Sizes, end: float = 0, low: float = 0) -> None:
+    """Thin horizontal lines, named from the left end, 0, or up to a share of the width; those under `low` below it."""
+    look = {"xycoords": ax.get_yaxis_transform(), "ha": "right" if end else "left"}
     for name, height in levels.items():
         ax.axhline(height, color=GREY, linewidth=1.2, marker="", zorder=1.5, label="_level")
-        note(ax, name, (end, height), (5 - 10 * end, 7 if height > low else -8), **look)
+        note(ax, name, (end, height), (-5 if end else 5, 7 if height > low else -8), **look)
 
 
 def _rows(ax: Axes, names: Sequence[str], limits: Sizes) -> None:
@@ -149,10 +155,10 @@ def memory_over_time(curves: Mapping[str, Sequence[float]], title: str, phases: 
     """Bytes in use after each operation of a step, a filled curve for each way to run it, named at its peak.
 
     `phases` maps a name to the index of the operation with which it begins: {"forward": 0, "backward": 40}; `levels`
-    are thin horizontal lines with a name each. The first operation is number `start`.
+    are thin horizontal lines with a name each, left of a peak in the middle. The first operation is number `start`.
     """
     fig, ax = canvas(3.1, title, "operations so far (not time)", "memory")
-    length, top, found = max(map(len, curves.values())) - 1, max(map(max, curves.values())), []
+    length, top, found, beside = max(map(len, curves.values())) - 1, max(map(max, curves.values())), [], 0.0
     for (name, nbytes), (colour, *_), tint in zip(curves.items(), LOOKS, TINTS, strict=False):
         steps, place = range(start, start + len(nbytes)), max(range(len(nbytes)), key=nbytes.__getitem__)
         peak, side = (start + place, nbytes[place]), -9 if place > length / 2 else 9
@@ -163,10 +169,11 @@ def memory_over_time(curves: Mapping[str, Sequence[float]], title: str, phases: 
         look = {"ha": "right" if side < 0 else "left", "color": INKS[colour], "weight": "bold", "bbox": PLATE}
         note(ax, found[-1], peak, (side, 10), **look)
         found[-1] += f" at operation {peak[0]}"
+        beside = place / length - 0.2 if peak[1] == top else beside
     for name, first in (phases or {}).items():
         ax.axvline(first, color=GREY, linewidth=0.8, linestyle=DASHES, label="_phase")
         note(ax, name, (first, top * 1.22), (3, 0))
     ax.yaxis.set_major_formatter(EngFormatter("B"))
     ax.set(xlim=(start, start + 1.02 * length), ylim=(0, top * 1.3))
-    _levels(ax, levels or {}, 1, top / 2)
+    _levels(ax, levels or {}, *((beside, 0) if beside > 0.2 else (1, top / 2)))
     return fig, f"{'; '.join(found)}."

@@ -34,7 +34,7 @@ WIDTH = 6.4  # inches: at 110 dpi a figure is shown 704 pixels wide
 BLUE, VERMILLION, GREEN, PURPLE, BLACK = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000"
 GREY = "#666666"
 GROUNDS = ("#E3F0F9", "#E0F3EC", "#FCE9DD", "#E8E8E8")  # regions: memory-bound, in between, compute-bound, out of reach
-TINTS = ("#BBDDF2", "#F6C9A8", "#BDE8D8", "#EBCBDD", "#DDDDDD", "#F3E9A8")  # for black digits on top
+TINTS = ("#9FD0F0", "#F5B88C", "#9EDCC5", "#E4B5D0", "#CFCFCF", "#F0E28C")  # for black digits on top
 # Words in a colour are darker than its lines and marks: thin strokes need more contrast with white.
 INKS = {BLUE: "#00639C", VERMILLION: "#A84600", GREEN: "#006B4F", PURPLE: "#8F3D6C", BLACK: BLACK, GREY: "#595959"}
 LOOKS = (  # of the lines of a chart: colour, marker, dashes
@@ -162,11 +162,12 @@ def legend(ax: Axes) -> None:
     ax.figure.legend(loc="outside lower center", ncols=5)
 
 
-def cell(ax: Axes, x: float, y: float, text: str = "", face: str = "white", height: float = 1.0, **look: Any) -> None:
-    """A box, one wide, with a text in it, from its lower left corner."""
-    ax.add_patch(Rectangle((x, y), 1, height, facecolor=face, edgecolor=GREY, linewidth=0.6))
+def cell(ax: Axes, x: float, y: float, text: str = "", face: str = "white", height: float = 1.0, width: float = 1.0,
+         **look: Any) -> None:  # fmt: skip
+    """A box with a text in it, from its lower left corner."""
+    ax.add_patch(Rectangle((x, y), width, height, facecolor=face, edgecolor=GREY, linewidth=0.6))
     look = {"ha": "center", "va": "center", "fontsize": 8, "label": "_cell"} | look
-    ax.text(x + 0.5, y + height / 2 - 0.03, text, **look)
+    ax.text(x + width / 2, y + height / 2 - 0.03, text, **look)
 
 
 def arrow(ax: Axes, start: Place, end: Place, color: str, **style: Any) -> None:
@@ -192,8 +193,8 @@ def past_ends(ax: Axes) -> None:
         note(ax, line.get_label(), end, (7, height - own), **look)
 
 
-def label_points(ax: Axes, points: Mapping[str, Place], **style: Any) -> list[Annotation]:
-    """Name points where nothing else stands, with a thin lead across nothing to a name that is further away."""
+def label_points(ax: Axes, points: Mapping[str, Place], most: float = math.inf, **style: Any) -> list[Annotation]:
+    """Name points where nothing else stands, with a thin lead from further away; none at a higher cost than `most`."""
     ax.figure.draw_without_rendering()  # settles where the axes lie
     lines = [line.get_transform().transform_path(line.get_path()) for line in ax.lines]
     boxes = [Text.get_window_extent(text).padded(3) for text in ax.texts]  # of an arrow its start
@@ -217,7 +218,10 @@ def label_points(ax: Axes, points: Mapping[str, Place], **style: Any) -> list[An
                 place = {"ha": ("center", "left", "right")[way[0]], "va": ("center", "bottom", "top")[way[1]]}
                 label.set(position=far * way, **place)
                 label.arrow_patch.set_visible(far > 6)
-        boxes.append(best[0])
+        if least > most:
+            label.remove()
+            continue
+        boxes.append(best[0].padded(8))
         lines.append(best[1])
         labels.append(label)
     return labels

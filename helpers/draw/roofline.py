@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import EngFormatter
 
@@ -52,7 +53,7 @@ def roofline(
     A roof is blue where the bandwidth limits it and vermillion where the peak does, with its ridge marked; several
     differ by their dashes, and those named in `datasheet` are thin and black. Above all roofs it is grey. The regions
     below have names: memory-bound under all roofs, compute-bound under all, and in between what depends on the roof.
-    A point is open where predicted, filled where measured; those named in `quiet` are small, grey and without a name.
+    A point is open where predicted, filled where measured; `quiet` ones are small and grey, named where there is room.
     `half` draws a dashed line at half of a single roof. `moves` names pairs of points: an arrow leads from first to
     second, with the gain. `intensities`: ends of the axis. Raises ValueError for a move between points that are not
     there.
@@ -77,7 +78,7 @@ def roofline(
     _shade(ax, roofs, ridges)
     for (name, roof), (_, _, dash) in zip(roofs.items(), itertools.cycle(LOOKS)):
         _roof(ax, name, roof, dash, name in datasheet)
-    _name_roofs(ax, roofs, half)
+    _name_roofs(ax, roofs, sorted(point.intensity for point in points), half)
     _mark_ridges(ax, ridges, roofs)
     loud = [point for point in points if point.label not in quiet]
     if half:
@@ -97,14 +98,15 @@ def roofline(
     for (x, rate), (right, better) in ([places[name] for name in pair] for pair in moves):
         style = {"arrowstyle": "-|>", "linewidth": 1.6, "shrinkA": 7, "shrinkB": 7, "connectionstyle": "arc3,rad=0.15"}
         arrow(ax, (x, rate), (right, better), BLACK, **style)
-        ax.plot([x, right], [rate, better], linewidth=0, marker="", label="_move")  # labels keep off
-        look = {"shift": (12, -14)} if right > x else {"shift": (-2, -4), "ha": "right"}
-        middle = math.sqrt(x * right), math.sqrt(rate * better)
-        note(ax, f"× {number(better / rate)}", middle, weight="bold", **look)
-    labels = label_points(ax, {point.label: places[point.label] for point in loud}, fontsize=8, zorder=7)
-    for label, point in zip(labels, loud, strict=True):
-        if half:
-            label.set(color=INKS[_REGIONS[_region(point, roofs)][1]], weight="bold")
+        start, end = ax.transData.transform([(x, rate), (right, better)])
+        bend = ax.transData.inverted().transform((start + end) / 2 + 0.075 * (end - start)[::-1] * (1, -1))
+        ax.plot([x, bend[0], right], [rate, bend[1], better], linewidth=0, marker="", label="_move")  # labels keep off
+        label_points(ax, {f"× {number(better / rate)}": bend}, weight="bold")
+    look = {"fontsize": 8, "zorder": 7, "weight": "bold" if half else "normal"}
+    labels = label_points(ax, {point.label: places[point.label] for point in loud}, **look)
+    label_points(ax, {name: at for name, at in places.items() if name in quiet}, 7, fontsize=7, color=INKS[GREY])
+    for label, point in zip(labels, loud if half else (), strict=False):
+        label.set(color=INKS[_REGIONS[_region(point, roofs)][1]])
     found: dict[str, list[str]] = {}
     for point in points:
         found.setdefault(_region(point, roofs).capitalize(), []).append(point.label)
@@ -120,13 +122,14 @@ def _region(point: Point, roofs: Mapping[str, Roofline]) -> str:
 def _shade(ax: Axes, roofs: Mapping[str, Roofline], ridges: Sequence[float]) -> None:
     """Tint the regions and name them along the foot, with what several roofs gain; grey above the highest roof."""
     (low, high), (floor, ceiling) = ax.get_xlim(), ax.get_ylim()
-    slopes, peaks = ([getattr(roof, part) for roof in roofs.values()] for part in ("bandwidth", "peak"))
-    gain = {"memory-bound": max(slopes) / min(slopes), "compute-bound": max(peaks) / min(peaks)}
+    slopes = {roof.bandwidth for roof in roofs.values()}
     ends = itertools.pairwise([low, ridges[0], ridges[-1], high])
     for (name, (tint, ink, _)), (left, right) in zip(_REGIONS.items(), ends, strict=True):
         ax.axvspan(left, right, color=tint, linewidth=0, zorder=0, label=f"_{name}")
         if math.log(right / left) > 0.18 * math.log(high / low):
-            text = f"{name}\n× {number(gain[name])}" if name in gain and len(set(slopes)) > 1 else name
+            rates = [[roof.attainable(x) for roof in roofs.values()] for x in np.geomspace(left, right, 99)]
+            gains = [number(gain) for gain in sorted(max(rate) / min(rate) for rate in rates)]
+            text = f"{name}\n× {' to '.join(dict.fromkeys(gains[::98]))}" if len(slopes) > 1 else name
             look = {"color": INKS[ink], "ha": "center", "va": "bottom", "weight": "bold"}
             note(ax, text, (math.sqrt(left * right), floor), (0, 4), **look)
     xs = [low, *ridges, high]
@@ -143,8 +146,8 @@ def _roof(ax: Axes, name: str, roof: Roofline, dash: Any, thin: bool) -> None:
         ax.plot(ends, rates, color=BLACK if thin else ink, label=f"{name}, {part}", **style)
 
 
-def _name_roofs(ax: Axes, roofs: Mapping[str, Roofline], full: bool) -> None:
-    """Each peak above the end of its flat part, each bandwidth along its slope; unless full, a roof's name."""
+def _name_roofs(ax: Axes, roofs: Mapping[str, Roofline], spots: Sequence[float], full: bool) -> None:
+    """Each peak above the end of its flat part, each bandwidth on its slope, far from points; unless full, its name."""
     low, high = ax.get_xlim()
     peaks, slopes = ([getattr(roof, part) for roof in roofs.values()] for part in ("peak", "bandwidth"))
     for place, (name, roof) in enumerate(roofs.items()):
@@ -155,7 +158,8 @@ def _name_roofs(ax: Axes, roofs: Mapping[str, Roofline], full: bool) -> None:
             slant = f"{name}: " if slopes.count(roof.bandwidth) == 1 and len(roofs) > 1 else ""
             start, end = (ax.transData.transform((x, roof.attainable(x))) for x in (low, roof.ridge))
             angle = math.degrees(math.atan2(*(end - start)[::-1]))
-            x = low * (roof.ridge / low) ** (0.75 if full else 0.4)
+            stops = itertools.pairwise([low, *(x for x in spots if low < x < roof.ridge), roof.ridge])
+            x = math.sqrt(math.prod(max(stops, key=lambda gap: gap[1] / gap[0])))
             look = {"ha": "center", "va": "bottom", "rotation": angle, "rotation_mode": "anchor", "zorder": 8}
             note(ax, slant + units.si(roof.bandwidth * (1 + 1e-9), "B/s"), (x, roof.attainable(x)), (-3, 4), **look)
 
@@ -167,7 +171,7 @@ def _mark_ridges(ax: Axes, ridges: Sequence[float], roofs: Mapping[str, Roofline
         top = max(roof.peak for roof in roofs.values() if roof.ridge == ridge)
         ax.plot([ridge, ridge], [floor, top], ":", color=BLACK, linewidth=0.9, marker="", label="_ridge", zorder=2)
         ax.plot([ridge], [top], "D", color=BLACK, label="_ridge", zorder=4)
-        left, text = place == 0 and len(ridges) > 1, f"{'' if place else 'ridge '}{number(ridge)}"
+        left, text = place == 0 and len(ridges) > 1, f"ridge {number(ridge)}"
         look = {"weight": "bold", "zorder": 8, "ha": "right" if left else "left"}
         note(ax, text, (ridge, floor), (-4 if left else 4, 30 + 13 * (place % 3)), **look)
 
@@ -202,8 +206,8 @@ def bandwidth_sweep(
     levels = [[size for size in quiet if low_ < size < high_] for low_, high_ in itertools.pairwise(caches.values())]
     middles = [level[len(level) // 2] for level in levels if level]  # a rate for each step, far from its edges
     for size in {quiet[0], quiet[-1], *middles}:
-        shift, rate = (0, 11 if size < quiet[-1] else -11), bandwidths[size]
-        note(ax, units.si(rate, "B/s"), (size, rate), shift, **small, ha="center")
+        shift, rate = ((0, 11) if size < quiet[-1] else (6, -12)), bandwidths[size]
+        note(ax, units.si(rate, "B/s"), (size, rate), shift, **small, ha="right" if shift[0] else "center")
     ticks = sizes[:: max(1, len(sizes) // 6)]
     ax.set_xticks(ticks, map(units.iec, ticks))
     log_ticks(ax.yaxis, EngFormatter(sep=" "))
