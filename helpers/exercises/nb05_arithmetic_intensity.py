@@ -26,6 +26,9 @@ guess("square_matmul", "It is n/3: 2n³ FLOPs, and three matrices of 2n² bytes 
     (2048 / 3, "A number has 2 bytes."),
     (2048, "Those are the FLOPs for each number of the result."))
 
+guess("memory_bound_of_five", "All but the matmul.",
+    (5, "The matmul uses each number that it reads a thousand times."),
+    (3, "Did you take the GELU for compute-bound? Its 9/4 is judged by the vector units."))
 guess("my_ridge", "", (295, "That is the ridge of an H100's matrix units."))
 
 guess("gelu_bytes", "Eight operators move 18 tensors; the fused one moves 2.",

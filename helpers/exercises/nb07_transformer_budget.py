@@ -32,14 +32,6 @@ guess("peak_recomputed", "Weights and moments stay, one block at a time exists i
     (7.3 + 26.1 / 16, "And the block that runs again, and the gradients so far?"),
     (11.04, "And the gradients so far?"),
     (33.4, "That is the peak without recomputation."))
-guess("arithmetic_over_network", "A GPU computes for 8192 tokens, and from 2474 on the arithmetic takes longer.",
-    (3.31, "That is 6N alone: attention adds to the arithmetic."),
-    (1, "They would be equal at 2474 tokens."),
-    (lambda right: right / 3, "That is the forward pass alone, or three times too much traffic."),
-    (lambda right: 1 / right, "That is the network over the arithmetic: the other way round."),
-    (lambda right: 3 * right, "The weights come in twice, and the gradients once."),
-    (lambda right: right / 8, "That is for a single link: a server has 8."),
-    (lambda right: 8 * right, "400 Gbit are 50 GB."))
 guess("one_user", "A token needs all weights (of the input embedding one row alone) and the cache.",
     (lambda right: right / 2, "Half: of one H100, or with two bytes a number."),
     (lambda right: 2 * right, "Twice too much: two devices halve the time, and only once."),
