@@ -224,19 +224,31 @@ def _compared(guess: Any, value: Any, unit: str, wrong: Sequence[tuple[Any, str]
         prediction = prediction(value) if callable(prediction) else prediction
         theirs = _measure(prediction, unit)
         numbers = None not in (asked, theirs)
-        near = numbers and math.isclose(asked, theirs, rel_tol=0 if not unit and _counted(asked, theirs) else 0.05)
-        near = near and (right is None or asked == theirs or abs(asked - theirs) < abs(asked - right))
+        counted = numbers and not unit and _counted(asked, theirs)
+        near = numbers and (_good(asked, theirs) if counted else math.isclose(asked, theirs, rel_tol=0.05))
+        near = near and (right is None or asked == theirs or 2 * abs(asked - theirs) < abs(asked - right))
         if near or _both_nan(asked, theirs) or (not numbers and _same(guess, prediction)):
             yield sentence
             break
     else:
-        ratio = right / asked if asked and right else 0
-        thousands = round(math.log(ratio, 1000)) if 0 < ratio < math.inf else 0
-        typed = ratio and not isinstance(guess, str) and 0.1 <= abs(asked) < 1e4  # as nobody writes 1e-9
-        near = typed and 1 <= abs(thousands) <= 5 and 0.5 < right / asked / 1000.0**thousands < 2
-        if near and unit not in ("", "%") and "/" not in unit:
-            meant = _quantity(asked * 1000.0**thousands, unit)
-            yield f'If you mean {meant}, write "{meant}".'
+        if asked and right and unit and not same and not isinstance(guess, str):
+            yield _meant(asked, right, unit)
+
+
+def _meant(asked: float, right: float, unit: str) -> str:
+    """What else the number may have been meant as, if so it would be near the value; else nothing."""
+    if unit == "%":
+        fraction, change = 100 * asked, 100 * (asked - 1)
+        if 0.5 < fraction / right < 2:
+            return f"If that is a fraction, it is {_digits(fraction)} %."
+        more = f"{_digits(abs(change))} % {'more' if change > 0 else 'less'}"
+        return f"If that is a factor, it is {more}." if 0.5 < change / right < 2 else ""
+    ratio, step = right / asked, 1024.0 if "iB" in unit else 1000.0
+    steps = round(math.log(ratio, step)) if 0 < ratio < math.inf else 0
+    typed = 0.1 <= abs(asked) < 1e4 or 1 < step**-steps <= exercises.scale(unit)[0]  # as nobody writes 1e-9
+    near = typed and 1 <= abs(steps) <= 5 and 0.5 < ratio / step**steps < 2 and "/" not in unit
+    meant = _quantity(asked * step**steps, unit) if near else ""
+    return meant and f'If you mean {meant}, write "{meant}".'
 
 
 def _measure(thing: Any, unit: str) -> float | None:
@@ -270,16 +282,21 @@ def _apart(asked: float, right: float, unit: str) -> str:
     factor = max(asked / right, right / asked)
     if factor >= 2:
         return f"too {side} by a factor of {_digits(factor)}"
-    if not unit and _counted(asked, right):
+    if not unit and _counted(asked, right) and not _good(asked, right):
         return f"{abs(asked - right):.0f} too {side}"
     percent = abs(asked / right - 1) * 100
     return "as good as right" if _good(asked, right) else f"{percent:{'.0f' if percent >= 10 else '.2g'}} % too {side}"
 
 
 def _good(asked: float, right: float) -> bool:
-    """Whether a prediction is as good as right: within 0.5 %, or in two digits; but 257 is not 256."""
-    if asked == right or _counted(asked, right):
-        return asked == right
+    """Whether a prediction is as good as right: within 0.5 %, or in two digits, or a count above 100 within 2 %.
+
+    Smaller counts and powers of two must be exact: 257 is not 256.
+    """
+    if asked == right:
+        return True
+    if _counted(asked, right):
+        return abs(right) > 100 and abs(math.frexp(right)[0]) != 0.5 and math.isclose(asked, right, rel_tol=0.02)
     return math.isclose(asked, right, rel_tol=5e-3) or math.isclose(asked, float(f"{right:.1e}"))
 
 

@@ -105,7 +105,8 @@ def test_every_spelling_of_a_right_answer_is_accepted(ask):
         ((0, 1), range(2)), ((1, 2), (torch.tensor(1), np.float64(2))), (((1, 2), 3), [[1, 2], 3]),
         ("bfloat16", torch.bfloat16), ("bfloat16", "torch.bfloat16"), ("bfloat16", " BF16 "),
         ("float8_e4m3fn", "e4m3"), ("float16", "half"), ("float8_e5m2", "fp8_e5m2"), ("float16", np.dtype("float16")),
-        (math.inf, float("inf")), (math.inf, np.inf),
+        (math.inf, float("inf")), (math.inf, np.inf), (1 / 3, torch.tensor(1 / 3, dtype=torch.bfloat16)),
+        (35072974080, np.float32(35072974848)), ((35072974080, 1), torch.tensor([35072974848.0, 1])),
     ]:  # fmt: skip
         assert ask(right, found).message == "correct."
 
@@ -126,6 +127,8 @@ def test_where_a_whole_number_must_be_exact_a_float_that_misses_it_is_wrong(ask)
     for near in (np.float32(right), torch.tensor(right, dtype=torch.float32), float(2**53)):
         exact = right if near != 2**53 else 2**53 + 1
         assert ask(exact, near, tolerance=0).status == "not yet"
+    for near in (35072974848, 35072974848.0, np.float64(35072974848), np.float32(35072974848 + 2**16)):
+        assert ask(35072974080, near).status == "not yet"
     assert ask(right, float(right), tolerance=0).status == "correct"
 
 
@@ -140,6 +143,15 @@ def test_words_may_be_cut_short_and_numbers_bring_a_unit(ask):
     for text in ("85.9 GB", "85.9", "8.59e10 bytes"):
         assert ask(80 * 2**30 / 1e9, text, unit="GB", tolerance=1e-3).status == "correct", text
     assert ask(85.9, "85.9 s", unit="GB").status == "not yet"
+    for text, status in (
+        ("22 requests", "correct"),
+        ("22 FLOP per byte", "correct"),
+        ("22 GB", "not yet"),
+        ("22 s", "not yet"),
+    ):
+        assert ask(22, text).status == status, text
+    assert ask(80, "29220 days", unit="years").status == "correct"
+    assert {check("gpt3_scores", k).status for k in (2.95, 2.9816, 3, "3", 3.05)} == {"correct"}
     assert "write it in GB" in ask(85.9, "80 GiB", unit="GB", tolerance=1e-2).message
 
 
@@ -150,7 +162,7 @@ def test_the_difference_is_named(ask):
         (2**24 + 1, 2**24, "expected 16777217, got 16777216"), (989.5e12, 1.0, "expected 9.895e14, got 1"),
         (True, 1, "expected True, got 1"), ("a", 1, "expected 'a', got 1"), ((1, 2), 1, "expected 2 values, got 1"),
         ((1, 2), [1, 3], "value 2 of 2: expected 2, got 3"),
-        (((1, 2), 3), ((1, 5), 3), "value 1 of 2: value 2 of 2: expected 2, got 5"),
+        (((1, 2), 3), ((1, 5), 3), "entry 1 of 2, value 2 of 2: expected 2, got 5"),
         (torch.zeros(2), 0, "expected a tensor, got 0"),
         (torch.zeros(2), torch.zeros(3), "expected shape (2,), got (3,)"),
         (torch.zeros(2), torch.zeros(2).half(), "expected dtype torch.float32, got torch.float16"),
@@ -305,6 +317,10 @@ def test_compare_says_how_far_apart():
         (2e9, 1e9, "B", "You predicted 2 GB; it is 1 GB: too high by a factor of 2."),
         (257, 200.0, "", "You predicted 257; it is 200: 57 too high."),
         (256, 256.0, "", "You predicted 256; it is 256: exactly right."),
+        (257, 256, "", "You predicted 257; it is 256: 1 too high."),
+        (99, 100, "", "You predicted 99; it is 100: 1 too low."),
+        (330, 325, "", "You predicted 330; it is 325: as good as right."),
+        (335, 325, "", "You predicted 335; it is 325: 10 too high."),
         (2.42e9, 2_415_919_104, "B", "You predicted 2.42 GB; it is 2.42 GB: as good as right."),
         (1, 0, "", "You predicted 1; it is 0: too high."),
         ("40 MB", 40e6, "B", "You predicted 40 MB; it is 40 MB: exactly right."),
@@ -353,7 +369,10 @@ def test_what_is_said_of_a_guess_is_kept_outside_the_cell(monkeypatch):
         assert repr(compare(guess, 12, about="it", because="So." if guess == 12 else "")).endswith(words)
     assert "Those are the old strides." in repr(compare([4, 1], (1, 4), about="strides"))
     assert all(repr(compare(set_, {1, 4})).endswith("]: as predicted.") for set_ in ([4, 1], {1, 4}, "4, 1"))
-    assert "You forgot" not in repr(compare(9, 12, about="it")) + repr(compare(8.3, 8.4, about="it"))
+    assert "You forgot" not in repr(compare(9, 12, about="it")) + repr(compare(8.3, 8.7, about="it"))
+    assert "int8" in repr(compare(161, 325, about="critical_rows"))
+    assert "Slower" in repr(compare(0.5, 1.86, about="gelu_in_a_cache"))
+    assert "Slower" not in repr(compare(0.5, 0.86, about="gelu_in_a_cache"))
     assert "It moves" not in repr(compare(..., 12, about="it")) + repr(compare("few", 12, about="it"))
     assert repr(compare(3, 12, about="that")) == "There is no guess named 'that'. Is the name misspelt?"
 
@@ -364,7 +383,9 @@ def test_compare_takes_amounts_as_people_write_them():
         ("50 times", 50, ""), ("50x", 50, ""), ("2 million FLOPs", 2e6, "FLOP"),
         ("a year", 365.25, "days"), ("260 D", 260, "days"),
         ("-3/4", -0.75, ""), ("3 / 8", 0.375, ""),
+        ("325 rows", 325, ""), ("341 FLOP per byte", 341, ""), ("95 tokens per second", 95, "tokens/s"),
         ("85.9 gb", 85.9, "GB"), ("85 900 000 000 bytes", 85.9, "GB"), ("85.9 gigabytes", 85.9, "GB"),
+        ("3 thousand", 3000, ""),
     ):  # fmt: skip
         assert "exactly right" in repr(compare(guess, amount, unit)), guess
     assert repr(compare("nan", math.nan)) == "You predicted 'nan'; it is nan: as predicted."
@@ -379,10 +400,21 @@ def test_two_right_digits_are_as_good_as_right(guess, near):
     assert ("as good as right" in repr(compare(guess, 2.0**-24))) == near
 
 
-def test_compare_names_units_a_thousand_times_off_and_counts_per_cents_in_points():
-    assert repr(compare(140, 140e9, "B")).endswith('If you mean 140 GB, write "140 GB".')
-    for other in (compare(1e-9, 7e-7, "s"), compare(140, 14e9, "B"), compare(0.3, 295, "FLOP/B")):
-        assert "If you mean" not in repr(other)
+def test_compare_names_units_a_thousand_times_off_and_per_cents_written_as_fractions_or_factors():
+    for guess, right, unit, words in [
+        (140, 140e9, "B", 'If you mean 140 GB, write "140 GB".'),
+        (302e6, 301.99, "MFLOP", 'If you mean 302 MFLOP, write "302 MFLOP".'),
+        (40e9, 40.5, "billion parameters", 'If you mean 40 billion parameters, write "40 billion parameters".'),
+        (2**25, 31, "MiB", 'If you mean 32 MiB, write "32 MiB".'),
+        (0.3, 28, "%", "If that is a fraction, it is 30 %."), (1.03, 2.8, "%", "If that is a factor, it is 3 % more."),
+        (0.8, -25, "%", "If that is a factor, it is 20 % less."),
+    ]:  # fmt: skip
+        assert repr(compare(guess, right, unit)).endswith(words)
+    for guess, right, unit in [
+        (1e-9, 7e-7, "s"), (140, 14e9, "B"), (0.3, 295, "FLOP/B"), (5e9, 4.8e6, "B"), ("1.03 %", 2.8, "%"),
+        (2.4, 2.8, "%"), (1.02, 1.02, "%"),
+    ]:  # fmt: skip
+        assert "If " not in repr(compare(guess, right, unit))
 
 
 def aside(a, b):
@@ -405,6 +437,8 @@ def test_a_right_answer_is_scored(ask):
         (torch.add, SUM, lambda a, b: torch.tensor(np.asarray(a) + np.asarray(b)), ".*leaves PyTorch.*"),
         (torch.add, SUM, lambda a, b: torch.tensor((a + b).tolist()), r".*leaves PyTorch \(tolist\).*"),
         (torch.add, SUM, lambda a, b: a + b + 0 * torch.linalg.pinv(a).sum(), ".*there is no rule for.*"),
+        (torch.add, SUM | {"at": 2 * [2 * [X.to("meta")]]}, lambda a, b: torch.addcmul(a, b, torch.tensor([1.0])),
+         ".*a tensor made on the way is not on the device of the inputs. Use the numbers as they are."),
         (torch.add, SUM, aside, r".*only 0 FLOP were seen of the 12 FLOP that it takes\..*"),
     ]:  # fmt: skip
         verdict = ask(right, answer, **options)
@@ -434,6 +468,8 @@ def test_every_way_that_moves_no_more_is_accepted():
                                              .flatten(1, 2)),
     ]:  # fmt: skip
         assert check(name, answer).message == "correct.", name
+    two_rows = check("last_logits", lambda hidden, weight: (hidden[-2:] @ weight.T)[-1]).message
+    assert "takes 2.098209 GB where 2.09768 GB would do" in two_rows  # not 2.098 of 2.098
 
 
 def test_what_a_function_prints_is_shown_once(ask, capsys):

@@ -40,7 +40,8 @@ def waste(
         return f"what it costs cannot be counted: {reason}"
     allowed = known_costs(exercise, exercise.oracle, count)
     for arguments, mine, enough in zip(exercise.at or exercise.cases, used, allowed, strict=True):
-        amounts = [si(amount, exercise.unit or "B", 4) for amount in (mine, enough)]
+        digits = 4 if abs(mine - enough) > 1e-3 * enough else 7
+        amounts = [si(amount, exercise.unit or "B", digits) for amount in (mine, enough)]
         if mine < enough / 10:
             return f"only {amounts[0]} were seen of the {amounts[1]} that it takes. Where is the rest computed?"
         if mine > exercise.room * enough:
@@ -57,8 +58,10 @@ def costs(exercise: Exercise, function: Callable[..., Any], count: Any) -> list[
             with leaving:
                 cost = count(function, *copy.deepcopy(case))
         except Exception as error:
+            elsewhere = "a tensor made on the way is not on the device of the inputs. Use the numbers as they are."
             if not leaving.name:
-                raise _Uncountable(f"it raised {described(error)}.") from None
+                mixed = "device" in str(error) and "meta" in str(error)
+                raise _Uncountable(elsewhere if mixed else f"it raised {described(error)}.") from None
         if leaving.name:
             raise _Uncountable(f"it leaves PyTorch ({leaving.name}). Stay with tensors.")
         if cost.uncounted:

@@ -12,16 +12,14 @@ guess("implied_mfu", "It is 50 %, times 144 / 260.",
     (50, "The napkin took 50 %: what makes 144 days 260?"),
     (100 * 144 / 260, "That is the share of the napkin's MFU: take it of the 50 %."),
     (42, "That is close to what Meta reports for its largest model."),
-    (100 * 0.5 * 260 / 144, "The wrong way round."),
-    (lambda right: right / 100, "That is the fraction: write it in per cent."))
+    (100 * 0.5 * 260 / 144, "The wrong way round."))
 
 guess("tebibyte", "Each further prefix multiplies by 1.024 again.",
     (2.4, "That is a KiB against a kB."),
     (9.6, "You added 2.4 four times: each prefix multiplies."),
     (7.4, "That is a GiB against a GB."),
     (9.1, "That is how much smaller a TB is than a TiB."),
-    (lambda right: 100 + right, "That is the whole TiB: by how much is it more than a TB?"),
-    (lambda right: right / 100, "That is the fraction: write it in per cent."))
+    (lambda right: 100 + right, "That is the whole TiB: by how much is it more than a TB?"))
 
 guess("dot_product", "A million multiplications, and one addition less, which everyone rounds to 2n.",
     (1e6, "Those are the MACs."),
@@ -36,8 +34,7 @@ guess("largest_model", "640 GB at 16 bytes each, and no room for anything else."
     (320, "Those are the weights alone, in 2 bytes each."),
     (80, "The two averages are missing."),
     (53.3, "AdamW keeps two averages."),
-    (5, "That is one GPU."),
-    (lambda right: 1e9 * right, "The unit is a billion parameters."))
+    (5, "That is one GPU."))
 
 exercise("card_in_gb", 80 * 2**30 / 1e9, [
     (80e9 / 2**30, "You went from GB to GiB. A GiB is the larger unit, so there are more GB than GiB."),

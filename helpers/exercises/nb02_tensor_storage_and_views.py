@@ -30,7 +30,6 @@ guess("permuted_note", "Each stride comes along with its dimension.",
       ((4, 1, 12), "You sent dimension 0 to place 2: permute(2, 0, 1) fetches dimension 2 to place 0."))
 guess("cache_repeated", "The line writes the whole cache, four times over.",
       (1.07, "That is the cache itself."),
-      (lambda right: 1e9 * right, "That is in bytes: the question asks for GB."),
       (3.22, "That is what it writes more than the cache: it writes all four."),
       (2.15, "That is for the keys or the values alone."),
       (0, "expand is free; the reshape behind it is not."), (0.134, "That is one layer of 32."),

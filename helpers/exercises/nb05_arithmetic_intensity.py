@@ -22,6 +22,7 @@ guess("relu_bytes", "2 bytes in and 2 bytes out for each number.",
 guess("square_matmul", "It is n/3: 2n³ FLOPs, and three matrices of 2n² bytes each.",
     (1024, "Three matrices move, not one."),
     (512, "The result is written, too."),
+    (1 / 3, "You dropped n."), (1024 / 9, "You divided by 3 twice."),
     (1024 / 6, "Half of it: a multiply-add is two FLOPs, and a number has 2 bytes here."),
     (2048 / 3, "A number has 2 bytes."),
     (2048, "Those are the FLOPs for each number of the result."))
@@ -37,8 +38,9 @@ guess("gelu_bytes", "Eight operators move 18 tensors; the fused one moves 2.",
     (1, "Each result in between goes to memory and comes back."))
 
 guess("critical_rows", "A little more than the ridge, since the activations have bytes, too.",
-    *((rows, "That is for the weights alone.") for rows in (295, 296)),
-    *((rows, "A multiply-add is two FLOPs, and a weight has two bytes.") for rows in (148, 590, 591)),
+    (295, "That is for the weights alone."),
+    (163, "That is with int8 weights: these have two bytes."),
+    *((rows, "A multiply-add is two FLOPs, and a weight has two bytes.") for rows in (148, 590)),
     (20, "That is the ridge of the vector units."))
 
 guess("kv_bytes", "Key and value × 32 layers × 8 heads × 128 numbers × 2 bytes.",
@@ -52,6 +54,7 @@ exercise("saxpy_intensity",
     lambda n, item: 2 * n / (3 * n * item), [
     (lambda n, item: 1 / (3 * item), "Half of the right one: a multiply-add is two FLOPs; no byte counts twice."),
     (lambda n, item: 2 / (2 * item), "It is two FLOPs and three vectors: x and y are read, and y is written."),
+    (lambda n, item: 1 / (2 * item), "Saxpy does two FLOPs for each three numbers that it moves."),
     (lambda n, item: 2 / (5 * item), "Five vectors move if a·x is stored on the way; saxpy keeps it on the chip."),
     (lambda n, item: 2 / 3, "That is FLOP per element moved: an element has itemsize bytes."),
     (lambda n, item: 2 / (3 * 2), "You took 2 bytes an element: here it is itemsize."),
@@ -152,6 +155,8 @@ exercise("experts_intensity",
      "A token goes to `active` experts, the batch reads all `experts`: you took one number for both, or neither."),
     (lambda B, D, F, e, k, item: 2 * B * k * D * F / (B * k * D + e * D * F + B * k * F),
      "A number has itemsize bytes."),
+    *((lambda B, D, F, e, k, item, n=n: B * k / e * 2 / (item if n else 2),
+       "That is for the weights alone: the rows that are read and written have bytes, too.") for n in (0, 1)),
     ],
     cases=[(64, 512, 1024, 8, 2, 2), (4096, 2048, 768, 128, 8, 1), (1000, 300, 500, 4, 1, 4)],
     draw=lambda r: (r.randint(50, 5000), r.randint(64, 4096), r.randint(64, 4096), r.randint(8, 64), r.randint(1, 6),
@@ -161,6 +166,7 @@ exercise("last_logits",
     lambda hidden, weight: hidden[-1] @ weight.T, [
     (lambda hidden, weight: (hidden @ weight.T)[-1],
      "You throw the other rows away after the matmul has written them: select the token first."),
+    (lambda hidden, weight: (hidden[-2:] @ weight.T)[-1], "You multiply a second row, and throw it away."),
     (lambda hidden, weight: (hidden[-1] * weight).sum(-1),
      "Something as large as the weight goes to memory and back: its transpose is a view, and @ stores no products."),
     (lambda hidden, weight: hidden[-1:] @ weight.T,
@@ -171,7 +177,7 @@ exercise("last_logits",
     ],
     cases=[(torch.arange(128.0).view(8, 16) - 60, torch.arange(768.0).view(48, 16) % 11)],
     draw=lambda r: (whole(r, r.randint(2, 9), width := r.randint(9, 20)), whole(r, r.randint(9, 40), width)),
-    cost="bytes_eager", room=1.0005,
+    cost="bytes_eager", room=1.0002,  # two rows of logits are 1.00025
     at=[(torch.empty(512, 4096, device="meta"), torch.empty(128_000, 4096, device="meta"))])
 
 
@@ -195,7 +201,7 @@ exercise("momentum_step",
      "Op by op, a product, a clone or a tensor of constants still goes to memory and back: torch.add(…, alpha=…) needs "
      "none of them."),
     (lambda w, g, m, beta, rate: (_fused(w, g, m, beta, rate)[0], torch.add(g, m, alpha=beta)),
-     "Nine tensors move, where six would do: compute the new momentum once, and step w with it once."),
+     "Nine tensors move, where six would do: two operations, each on two tensors, are enough."),
     (lambda w, g, m, beta, rate: (w - rate * (beta * m + g), beta * m + g),
      "Op by op, what is computed twice counts twice: compute the new momentum once, and use it in both places."),
     (lambda w, g, m, beta, rate: (w.sub_(m.mul_(beta).add_(g), alpha=rate), m),

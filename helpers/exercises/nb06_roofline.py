@@ -28,7 +28,8 @@ guess("bfloat16_here", "",
     (0.5, "Half as fast is a chip without instructions for bfloat16."),
     (16, "Only matrix units give such a factor: how large it is depends on the chip."))
 guess("gelu_in_a_cache", "The closer to 1, the less it waits for main memory.",
-    *((slower, "Slower, though its bytes come from a cache?") for slower in (0.1, 0.3, 0.5)))
+    *((lambda right, slower=slower: slower if right > 1 else None, "Slower, though its bytes come from a cache?")
+      for slower in (0.1, 0.3, 0.5)))
 
 _SLOPE = "That is the bandwidth: at 1 FLOP/B this is what is attainable. Here it is more."
 _TERA = "In FLOP/s, please: that is a number of TFLOP/s."
@@ -101,7 +102,8 @@ choices("waits_for", ("memory", "compute", "neither"),
        ("compute", "With a batch of 8 each weight is used 8 times: about 8 FLOP per byte, left of the ridge."),
        ("neither", "It is within a factor of two of its roof, so one of the two explains it.")),
     d=("neither",
-       ("launch", 'Yes, for the launch: that is "neither" here.'),
+       *((word, 'Yes, for the launch: that is "neither" here.') for word in (
+           "launch", "overhead", "latency", "launch overhead")),
        ("memory", "It takes thousands of times as long as its bytes do: what else happens in a call?"),
        ("compute", "It takes thousands of times as long as its bytes do, and its FLOPs take even less.")))
 

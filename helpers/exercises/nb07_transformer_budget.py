@@ -135,7 +135,7 @@ exercise("gpu_years", 3.14e23 / 125e12 / _YEAR, [
     (355 * 125 / 28, "That is upside down: a faster device needs fewer years."),
     (3.14e23 / 125e12 / 86400, "Those are days; the question asks for years."),
     (3.14e23 / 125e12, "Those are seconds; the question asks for years."),
-], tolerance=0.01, same=dict.fromkeys([
+], unit="years", tolerance=0.01, same=dict.fromkeys([
     "answer = 3.14e+23 / peak // (365.25 * units.DAY)", "answer = 3.14e+23 // peak / (365.25 * units.DAY)",
 ], "the fraction lost is below the tolerance"))
 
@@ -154,9 +154,9 @@ exercise("requests_that_fit", 45e9 // _CACHE, [
 
 _SCORES = 12 * 96 * 12288 * 2048 / (6 * 175e9)  # of GPT-3: attention over all else
 
-exercise("gpt3_scores", (0.213 * 125 / 24.6 - 1) / _SCORES, [
+exercise("gpt3_scores", 3, [  # it comes out as 2.98
     (1, "Added once, they give 20.2 %, and 21.3 % is printed."),
-    (2, "20.2 % has the scores once already: start from the 19.7 % without, and divide by what they add once."),
+    (2, "Once is right, so twice too often makes three times in all: start from the 19.7 % without the scores."),
     (0.213 * 125 / 24.6, "That is the ratio of the two MFUs: how many shares of attention make it up?"),
     (3.2, "Keep more digits than 19.7 and 20.2 have: k is close to a whole number."),
     (2 * (0.213 * 125 / 24.6 - 1) / _SCORES, "6 · L · D · T is half of attention: take 12 · L · D · T."),

@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
 
@@ -19,7 +19,7 @@ _PREFIXES = {"": 1.0, "m": 1e-3, "µ": 1e-6, "u": 1e-6, "n": 1e-9, "p": 1e-12, "
 _SPANS = {"min": 60, "h": 3600, "hour": 3600, "d": 86400, "day": 86400, "week": 604_800} | {
     "month": 2_629_800, "year": 31_557_600,
 }  # fmt: skip
-_WORDS = {"million": 1e6, "billion": 1e9, "trillion": 1e12}
+_WORDS = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
 _SIZES = [
     (1.1, "at most a tenth"), (2, "at most a factor of two"), (10, "at most a factor of ten"),
     (1000, "more than a factor of ten"), (math.inf, "more than a factor of a thousand"),
@@ -42,6 +42,8 @@ def difference(found: Any, right: Any, exercise: Exercise, tell: bool = True) ->
         return None
     if isinstance(right, torch.Tensor):
         return _tensor_difference(found, right, exercise.tolerance)
+    if exercise.tolerance != 0 and (rounding := _rounding(found)):
+        exercise = replace(exercise, tolerance=max(exercise.tolerance or 1e-6, rounding))
     found = plain(found)
     if isinstance(right, tuple | list):
         if not isinstance(found, tuple | list) or len(found) != len(right):
@@ -49,7 +51,8 @@ def difference(found: Any, right: Any, exercise: Exercise, tell: bool = True) ->
         for position, pair in enumerate(zip(found, right, strict=True), start=1):
             found_wrong = difference(*pair, exercise, tell)
             if found_wrong:
-                return f"value {position} of {len(right)}: {found_wrong}"
+                inside = found_wrong.startswith(("value ", "entry "))
+                return f"{'entry' if inside else 'value'} {position} of {len(right)}{',:'[not inside]} {found_wrong}"
         return None
     if isinstance(right, Real) and not isinstance(right, bool):
         while isinstance(found, list | tuple) and len(found) == 1:
@@ -72,6 +75,13 @@ def plain(found: Any) -> Any:
     if type(found).__module__ == "numpy" and hasattr(found, "tolist"):
         found = found.tolist()
     return list(found) if isinstance(found, range) else found
+
+
+def _rounding(found: Any) -> float:
+    """How far a few roundings may move a number of that dtype, relative to it; 0 where Python's own have no more."""
+    dtype = getattr(torch, str(getattr(found, "dtype", "")).removeprefix("torch."), None)
+    gap = torch.finfo(dtype).eps if isinstance(dtype, torch.dtype) and dtype.is_floating_point else 0
+    return 4 * gap if gap > 1e-9 else 0
 
 
 def _word(found: Any, words: Any = ()) -> str:
@@ -105,7 +115,8 @@ def _number_difference(found: Any, right: Real, exercise: Exercise, tell: bool) 
 
 def scale(unit: str) -> tuple[float, str]:
     """How many base units a unit is, and its base: ("GB") is (1e9, "B"), ("days") is (86400, "s")."""
-    head, slash, rest = unit.strip().partition("/")
+    head, slash, rest = unit.strip().replace(" per ", "/").partition("/")
+    rest = re.sub(r"^sec(onds?)?$", "s", re.sub(r"^bytes?$", "B", rest.strip()))
     head = re.sub(r"sec(onds?)?$", "s", re.sub(r"FLOPs$", "FLOP", re.sub(r"bytes?$", "B", head.strip())))
     head = re.sub(r"^(kilo|mega|giga|tera)(?=B)", lambda name: name[1][0].upper(), head)
     head = head[:-1].upper() + "B" if head in ("kb", "mb", "gb", "tb") else head
@@ -113,14 +124,19 @@ def scale(unit: str) -> tuple[float, str]:
         return float(_SPANS[span]), "s"
     for base in ("B", "FLOP", "s"):
         if head.endswith(base) and head.removesuffix(base) in _PREFIXES:
-            return _PREFIXES[head.removesuffix(base)], base + slash + rest.strip().replace("sec", "s")
+            return _PREFIXES[head.removesuffix(base)], base + slash + rest
     word, _, things = unit.strip().partition(" ")
-    return (_WORDS[word], things) if word in _WORDS else (1.0, unit.strip())
+    return (_WORDS[word], things) if word in _WORDS else (1.0, head + slash + rest)
 
 
 def amount(text: str, unit: str) -> float | None:
-    """The number of `unit` that a text gives, as "40 MB", "4e7", "inf" or "3/4"; None for another text."""
-    text = re.sub(r"^(?:an?|one)\b", "1", re.sub(r"^half an?\b", "0.5", text.strip(), flags=re.I), flags=re.I)
+    """The number of `unit` that a text gives, as "40 MB", "4e7", "inf" or "3/4"; None for another text.
+
+    Where no unit is asked for, it may be any word but one that is a unit of something else: "22 requests".
+    """
+    text = text.strip()
+    spelled = text[:1].isalpha()  # "an error" is no number
+    text = re.sub(r"^(?:an?|one)\b", "1", re.sub(r"^half an?\b", "0.5", text, flags=re.I), flags=re.I)
     text = re.sub(r"(?<=\d) (?=\d{3}\b)|(?<=\d) ?(?:times|x)$", "", re.sub(r" ?per ?cent$", "%", text))
     if re.fullmatch(r"[-+]?(nan|inf|infinity)", text, re.IGNORECASE):
         return float(text)
@@ -140,6 +156,8 @@ def amount(text: str, unit: str) -> float | None:
         if match[3].startswith(word) and match[3].removeprefix(word).strip() in ("", unit, f"{unit}s"):
             return found * power / factor
     theirs, same = scale(match[3])
+    if not unit and not spelled and theirs == 1 and same not in ("B", "FLOP", "s"):
+        return found if re.fullmatch(r"[A-Za-z]+(/[A-Za-z]+)?", same) else None
     return found * theirs / factor if same == base else None
 
 

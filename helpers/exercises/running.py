@@ -59,7 +59,7 @@ def in_time(judge: Callable[[], tuple[str, str]], seconds: float) -> tuple[str, 
         if not found.done():
             ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(worker.ident), ctypes.py_object(_OutOfTime))
             worker.join(0.1)
-    return "not yet", f"{why}. Does a loop in it never end, or is there a shorter way?"
+    return "not yet", f"{why}. Does a loop in it never end, does it wait for a compiler, or is there a shorter way?"
 
 
 def call(exercise: Exercise, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
