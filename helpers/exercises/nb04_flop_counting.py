@@ -34,8 +34,7 @@ guess("count_over_rule", "The attention products have no parameters: they add ab
     (16.7, "That is T / D: the other products have 24 D, attention 4 T."),
     (15, "That was GPT-2 small, where T is 1.3 D: here it is 0.17 D."))
 
-guess("block_rate", "In notebook 06 you measure the peak that it is a share of.",
-    (lambda right: right / 3, "That is the forward pass alone: a step is three of them."))
+guess("block_rate", "In notebook 06 you measure the peak that it is a share of.")
 
 _MAC = "You counted MACs: each is a multiplication and an addition, 2 FLOPs."
 

@@ -22,6 +22,7 @@ guess("peak_of_step", "At the loss three tables as large as the logits are alive
     (21.5, "Weights, moments and activations: add the tables that are alive at the loss."),
     (31.7, "Did you count one table of that size?"),
     (lambda right: right - 10.24, "Did you count two tables of that size?"),
+    (56.4, "That is the sum and two more tables: no weight has its gradient yet."),
     (lambda right: right + 10.24, "About right for a loop that holds on to its logits."))
 guess("peak_recomputed", "Weights and moments stay, one block at a time exists in full, and gradients pile up.",
     (33.4 / 16, "That shrinks all terms."),
@@ -32,6 +33,9 @@ guess("peak_recomputed", "Weights and moments stay, one block at a time exists i
     (7.3 + 26.1 / 16, "And the block that runs again, and the gradients so far?"),
     (11.04, "And the gradients so far?"),
     (33.4, "That is the peak without recomputation."))
+guess("attention_share", "In full, also what the causal mask hides: 2 · L · D · T / N.",
+    (lambda right: right / 2, "With a causal mask half of that would do: the formula counts in full."),
+    (lambda right: right / 3, "That is the forward pass alone, beside all of 6N."))
 guess("one_user", "A token needs all weights (of the input embedding one row alone) and the cache.",
     (lambda right: right / 2, "Half: of one H100, or with two bytes a number."),
     (lambda right: 2 * right, "Twice too much: two devices halve the time, and only once."),
@@ -40,7 +44,7 @@ guess("one_user", "A token needs all weights (of the input embedding one row alo
     (lambda right: 1e3 / right, "If these are ms for a token: how many tokens make a second?"))
 guess("own_step", "Products may run below the peak, and operations with hardly a FLOP take time, too.",
     (1, "Then all would run at the peak."),
-    (0.4, "If that is the MFU: the time is the inverse of it, times its prediction."))
+    (lambda right: 1 / right, "If that is the MFU: the time is the inverse of it, times its prediction."))
 
 
 def _gated(hidden: float = 4, inputs: float = 1) -> Callable[..., float]:

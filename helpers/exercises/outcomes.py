@@ -136,7 +136,7 @@ def amount(text: str, unit: str) -> float | None:
     """
     text = text.strip()
     spelled = text[:1].isalpha()  # "an error" is no number
-    text = re.sub(r"^(?:an?|one)\b", "1", re.sub(r"^half an?\b", "0.5", text, flags=re.I), flags=re.I)
+    text = re.sub(r"^(?:an?(?=\s+\S)|one\b)", "1", re.sub(r"^half an?\b", "0.5", text, flags=re.I), flags=re.I)
     text = re.sub(r"(?<=\d) (?=\d{3}\b)|(?<=\d) ?(?:times|x)$", "", re.sub(r" ?per ?cent$", "%", text))
     if re.fullmatch(r"[-+]?(nan|inf|infinity)", text, re.IGNORECASE):
         return float(text)
