@@ -187,8 +187,8 @@ def bandwidth_sweep(
     """
     sizes = sorted(bandwidths)
     quiet = [size for size in sizes if size not in disturbed] or sizes
-    gain = number(bandwidths[quiet[0]] / bandwidths[quiet[-1]])
-    title = f"A working set of {units.iec(quiet[0])} is {gain} times as fast as one of {units.iec(quiet[-1])}"
+    fast, gain = max(quiet, key=bandwidths.get), max(map(bandwidths.get, quiet)) / bandwidths[quiet[-1]]
+    title = f"A working set of {units.iec(fast)} is {number(gain)} times as fast as one of {units.iec(quiet[-1])}"
     fig, ax = canvas(3.2, title, "working set", "byte/s")
     ax.plot(quiet, [bandwidths[size] for size in quiet], color=BLUE, marker="o", label="measured")
     if disturbed:

@@ -21,7 +21,7 @@ guess("backward_products", "The gradients of w2, of the hidden layer and of w1."
     (100.7, "Those are MACs."))
 
 guess("fused_backward", "It kept no scores, so it computes them again: five products in place of four.",
-    *((percent, "It does not do less arithmetic: it moves fewer bytes.") for percent in (-50, -25, -20)),
+    *((percent, "Over all T × T it does more arithmetic: what it saves is bytes.") for percent in (-50, -25, -20)),
     (0, "One of the products runs again."),
     (20, "One product in five is a quarter more than four."),
     (33, "A third is what a whole forward pass adds to training; here one product runs again."))

@@ -11,8 +11,7 @@ from helpers.exercises.exercise import exercise, guess, whole
 # fmt: off
 
 guess("race", "",
-    (2048, "That is the ratio of the FLOPs."),
-    (2, "That is about an H100's ratio, by its bounds."))
+    (2048, "That is the ratio of the FLOPs."))
 
 guess("relu_bytes", "2 bytes in and 2 bytes out for each number.",
     (lambda right: right / 2, "You forgot the write."),
@@ -104,6 +103,8 @@ def _batch(
 exercise("critical_batch",
     _batch, [
     (lambda d, f, ridge, w: math.ceil(ridge * w / 2),
+     "That is the approximation by the weights alone: the activations have bytes, too."),
+    (lambda d, f, ridge, w: math.ceil(ridge * w / 2) if _batch(d, f, ridge, w) < math.inf else math.inf,
      "That is the approximation by the weights alone: the activations have bytes, too."),
     (lambda d, f, ridge, w: math.ceil(ridge), "The ridge is FLOPs per byte: how many of them does a row bring?"),
     (lambda *a: _batch(*a, outputs=0), "You forgot the write: the output has B × F numbers."),

@@ -23,7 +23,8 @@ guess("faster_a100", "The layer gains from the faster memory until it meets the 
     (0.85, "How many times as fast: more than 1."),
     *((gain, "Not in per cent: 17 % faster is 1.17 times.") for gain in (17, 0.17)))
 guess("bfloat16_here", "",
-    (2, "Half the bits are half the bytes. For the FLOPs the chip needs a unit."),
+    (lambda right: None if 1.7 < right < 2.5 else 2,
+     "Half the bits are half the bytes. For the FLOPs the chip needs a unit."),
     (1, "The bits alone do not tell: the chip's units decide."),
     (0.5, "Half as fast is a chip without instructions for bfloat16."),
     (16, "Only matrix units give such a factor: how large it is depends on the chip."))

@@ -15,6 +15,8 @@ guess("block_keeps",
     (10, "One for each box? The hidden tensors are four times as wide, and queries, keys and values are three."),
     (12, "The hidden tensor is kept twice, before the GELU and after it."),
     (13, "Attention keeps queries, keys, values and its result: four, not one."),
+    *((times, "What two boxes need is kept once: q, k and v share their input, attention's result is output's input.")
+      for times in (17, 18)),
     (34, "34 is known as a number of bytes, in 16 bits and with dropout: here the unit is the size of the input."))
 guess("peak_of_step", "At the loss three tables as large as the logits are alive at once.",
     (35.9, "That is the sum: some of its terms are not there yet."),
@@ -30,6 +32,7 @@ guess("peak_recomputed", "Weights and moments stay, one block at a time exists i
     (33.4 / 2, "Only the activations shrink, and to far less than half."),
     (7.3, "Weights and moments alone take 7.3 MB."),
     (9.57, "Is one of them left out? Weights, moments, gradients, and a whole block that runs again."),
+    (13.44, "Not all of it at once: inputs go as gradients come."),
     (7.3 + 26.1 / 16, "And the block that runs again, and the gradients so far?"),
     (11.04, "And the gradients so far?"),
     (33.4, "That is the peak without recomputation."))
