@@ -96,7 +96,7 @@ exercise("transformer_flop",
     (_gpt(scores=12), "12 is forward and backward together: forward alone it is 4."),
     (_gpt(28, 0), "The attention products take T² · D, not T · D²: each token looks at T tokens."),
     (_gpt(8), "You forgot the MLP: two products of D × 4D for each token."),
-    (_gpt(16), "You left out 8TD²: the attention's four products, or one of the MLP's two."),
+    (_gpt(16), "You left out 8TD²: the attention's four products, or one of the MLP's two, or a factor 2."),
     (_gpt(20), "You left out 4TD²: two of the attention's four products with a D × D matrix."),
     (_gpt(22), "You forgot the output after the attention, or one of the others: D × D for each token."),
     (_gpt(head=0), "You forgot the head: the last product, D × V for each token."),
@@ -128,17 +128,17 @@ exercise("moe_training",
     draw=lambda r: (r.randint(1, 99) * 1e9, r.randint(8, 64), r.randint(1, 99) * 1e8, r.randint(2, 7),
                     r.randint(1, 99) * 1e11))
 
-_MFU = 6 * 7e9 * 480_000 / (64 * 756e12)
+_MFU = 6 * 7e9 * 470_000 / (64 * 756e12)
 parts("audit",
     suspect=part("FLOPs", [
         ("peak", "756 TFLOP/s is the dense peak of this card in bfloat16: with it and 6N, what comes out?"),
-        ("seconds", "Nothing speaks against the tokens per second: divide, and compare with 0.56.")],
+        ("seconds", "Nothing speaks against the tokens per second: divide, and compare with 0.54.")],
         words=("FLOPs", "seconds", "peak")),
     mfu=part(_MFU, [
         (_MFU / 6 * 8, "That is the report's own figure, 8 FLOPs in place of 6: it counts what is computed again."),
         (_MFU / 2, "Half of it: either 3 FLOPs in place of 6, or 1,513 TFLOP/s, which is the sparse peak."),
         (_MFU * 64, "All 64 devices share the work: divide by 64 peaks."),
-        (0.56 * 8 / 6, "The wrong way round: the report counts more FLOPs, so its figure is too high."),
+        (0.54 * 8 / 6, "The wrong way round: the report counts more FLOPs, so its figure is too high."),
         (_MFU / 3, "2 FLOPs per parameter and token are the forward pass alone: training takes 6."),
         (_MFU * 756 / 989.5, "Wrong card: 989.5 TFLOP/s is the H100 SXM5, and these are for PCIe."),
         (100 * _MFU, "That is in percent: a fraction of 1 is asked for."),

@@ -45,7 +45,7 @@ guess("one_user", "A token needs all weights (of the input embedding one row alo
     (1000, "Thousands are for many users: here all weights are read for one token."),
     (24680, "That is how fast the arithmetic is."),
     (lambda right: 1e3 / right, "If these are ms for a token: how many tokens make a second?"))
-guess("own_step", "Products may run below the peak, and operations with hardly a FLOP take time, too.",
+guess("own_step", "On top of the time at the peak come small products, which run below it, and what has hardly a FLOP.",
     (1, "Then all would run at the peak."),
     (lambda right: 1 / right, "If that is the MFU: the time is the inverse of it, times its prediction."))
 
