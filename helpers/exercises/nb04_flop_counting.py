@@ -71,9 +71,11 @@ exercise("conv_flop",
     (lambda b, i, o, h, w, k: _conv(b, 1, o, h, w, k), "You forgot the input channels: each output sums over all."),
     (lambda b, i, o, h, w, k: _conv(b, i, 1, h, w, k), "You forgot the output channels: each has a kernel of its own."),
     ]],
-    cases=[((1, 3, 64, 48), (16, 3, 5, 5)), ((8, 64, 28, 20), (128, 64, 4, 4)), ((2, 4, 9, 7), (6, 4, 3, 3))],
-    draw=lambda r: ((r.randint(1, 9), c := r.randint(1, 64), r.randint(9, 40), r.randint(9, 40)),
-                    (r.randint(1, 64), c, k := r.randint(2, 7), k)))
+    cases=[(torch.Size((1, 3, 64, 48)), torch.Size((16, 3, 5, 5))),
+           (torch.Size((8, 64, 28, 20)), torch.Size((128, 64, 4, 4))),
+           (torch.Size((2, 4, 9, 7)), torch.Size((6, 4, 3, 3)))],
+    draw=lambda r: (torch.Size((r.randint(1, 9), c := r.randint(1, 64), r.randint(9, 40), r.randint(9, 40))),
+                    torch.Size((r.randint(1, 64), c, k := r.randint(2, 7), k))))
 
 choices("mac_or_flop", ("MAC", "FLOP"),
     a=("MAC", ("FLOP", "Multiply it out: 3 · 3 · 64 · 64 · 56 · 56 are multiplications alone.")),

@@ -26,7 +26,7 @@ guess("bfloat16_here", "",
     (lambda right: None if 1.7 < right < 2.5 else 2,
      "Half the bits are half the bytes. For the FLOPs the chip needs a unit."),
     (1, "The bits alone do not tell: the chip's units decide."),
-    (0.5, "Half as fast is a chip without instructions for bfloat16."),
+    (0.5, "Slower is a chip without instructions for bfloat16."),
     (16, "Only matrix units give such a factor: how large it is depends on the chip."))
 guess("gelu_in_a_cache", "The closer to 1, the less it waits for main memory.",
     *((lambda right, slower=slower: slower if right > 1 else None, "Slower, though its bytes come from a cache?")
