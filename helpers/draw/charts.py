@@ -109,9 +109,8 @@ def _rows(ax: Axes, names: Sequence[str], limits: Sizes) -> None:
 
 @drawn("Dots")
 def dots(values: Mapping[str, float | Place], title: str, xlabel: str, roles: Sequence[str] = (),
-         limits: Sizes | None = None, hollow: Sequence[str] = (), quiet: Sequence[str] = ()) -> Made:  # fmt: skip
-    """A dot per row on a logarithmic axis, open in `hollow` rows and grey in `quiet` ones, its value at the right;
-    `limits` are named lines.
+         limits: Sizes | None = None, quiet: Sequence[str] = ()) -> Made:  # fmt: skip
+    """A dot per row on a logarithmic axis, grey in `quiet` rows, its value at the right; `limits` are named lines.
 
     With `roles`, as ("arithmetic", "memory"), a row has two times, joined by a line, and at the right stands the
     second over the first. Raises ValueError for values up to 0.
@@ -127,9 +126,8 @@ def dots(values: Mapping[str, float | Place], title: str, xlabel: str, roles: Se
     looks, columns = ((VERMILLION, "s"), (BLUE, "o"))[0 if roles else 1 :], zip(*table.values(), strict=True)
     for role, (colour, marker), column in zip(roles or ["_value"], looks, columns, strict=True):
         ax.plot(column, range(len(table)), marker, color=colour, markersize=8.5, zorder=4, label=role)
-    for row in (*hollow, *quiet):
-        ink, size = ("white", 5.5) if row in hollow else (GREY, 9)
-        ax.plot(table[row][0], [*table].index(row), "o", color=ink, markersize=size, zorder=5, label="_dot")
+    for row in quiet:
+        ax.plot(table[row][0], [*table].index(row), "o", color=GREY, markersize=9, zorder=5, label="_dot")
     for place, pair in enumerate(table.values()) if roles else ():
         ax.plot(pair, [place, place], color=GREY, linewidth=1.2, marker="", label="_gap", zorder=2)
         for (time, (colour, _)), shift in zip(sorted(zip(pair, looks, strict=True)), (-8, 8), strict=True):
