@@ -14,7 +14,7 @@ from PIL import Image
 
 from helpers.exercises import EXERCISES, GUESSES
 from tests.tools import refresh
-from tests.tools.course import NOTEBOOKS, ROOT, exercises, guessed, keys, pace, read, sections, tags
+from tests.tools.course import NOTEBOOKS, ROOT, exercises, guessed, keys, lesson, pace, read, sections, tags
 
 KNOWN_TAGS = {"nbval-ignore-output", "raises-exception", "exercise", "exercise-spec", "show-code"}
 # A time of day, an object's address, a file's path or a version would differ on the next machine.
@@ -52,12 +52,14 @@ def texts(cell):
 
 
 def test_minutes(path, notebook):
-    found = pace(notebook)
-    stated = re.search(r"\*\*You will need\*\* \| (\d+) minutes", notebook.cells[0].source)
-    assert stated, "the header says: | **You will need** | NN minutes, ..."
+    found, further = pace(lesson(notebook)), pace(lesson(notebook, further=True))
+    needed = r"\*\*You will need\*\* \| (\d+) minutes(?:, (\d+) more for \*Going further\*)?, "
+    stated = re.search(needed, notebook.cells[0].source)
+    assert stated, "the header says: | **You will need** | NN minutes, NN more for *Going further*, ..."
     assert int(stated[1]) == found["minutes"], f"the header says {stated[1]} minutes, but the lesson has {found}"
+    assert int(stated[2] or 0) == further["minutes"], f"*Going further* has {further}, the header says {stated[2]}"
     limit = 30 if path.name.startswith("00") else 70
-    assert found["minutes"] <= limit, f"shorten the lesson to {limit} minutes; it has {found}"
+    assert found["minutes"] + further["minutes"] <= limit, f"at most {limit} minutes; it has {found} and {further}"
 
 
 def test_words_of_figures(notebook):

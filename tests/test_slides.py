@@ -55,9 +55,16 @@ def test_every_section_has_notes_and_their_minutes_are_those_of_the_lesson(cells
     for (cell, kind), (_, following) in pairwise(cells):
         assert kind != "slide" or following == "notes", f"no notes after:\n{cell.source}"
         assert following != "notes" or kind in ("slide", "subslide"), f"notes that start no slide:\n{cell.source}"
-    notes = [NOTES.fullmatch(cell.source) for cell, kind in cells if kind == "notes"]
-    assert all(notes) and all(int(note[1]) for note in notes)
-    assert sum(int(note[1]) for note in notes) == int(re.search(r"(\d+) minutes", cells[0][0].source)[1])
+    minutes, place = {"lesson": 0, "Going further": 0}, "lesson"
+    for cell, kind in cells:
+        if cell.source.startswith("## "):
+            place = "Going further" if "Going further" in cell.source else "lesson"
+        if kind == "notes":
+            note = NOTES.fullmatch(cell.source)
+            assert note and int(note[1]), cell.source
+            minutes[place] += int(note[1])
+    stated = re.search(r"(\d+) minutes(?:, (\d+) more)?", cells[0][0].source)
+    assert [*minutes.values()] == [int(stated[1]), int(stated[2] or 0)]
 
 
 @pytest.fixture(scope="module")

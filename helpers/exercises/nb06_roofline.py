@@ -14,7 +14,7 @@ guess("layer_of_8_on_h100", "Most of the peak is out of reach: the bytes arrive 
     (3.35e12, "That is the rate at 1 FLOP for each byte."),
     (3.35e12 / 8, "The intensity multiplies the bandwidth: bytes/s × FLOP/byte."),
     (26.8, "In FLOP/s: × 10¹²."))
-guess("misses_of_fourteen", "Section 7 asks any miss for its reason.",
+guess("misses_of_fourteen", "Section 6 asks any miss for its reason.",
     (0, "Then two numbers would tell all about the machine."),
     (14, "The roof was measured with operations like these: some come close to it."))
 guess("faster_a100", "The layer gains from the faster memory until it meets the ceiling.",

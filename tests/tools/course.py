@@ -67,20 +67,20 @@ def plain(source: str) -> str:
     return re.sub(r"^\*\*Sources\.\*\*.*?(?:\n\n|\Z)", "", text, flags=re.DOTALL | re.MULTILINE)
 
 
-def lesson(notebook: NotebookNode) -> list[NotebookNode]:
-    """The cells that a reader goes through: all but `## Exercises`, the exercises and the teacher's notes."""
+def lesson(notebook: NotebookNode, further: bool = False) -> list[NotebookNode]:
+    """The cells that a reader goes through, or those named `Going further`: no exercises, no teacher's notes."""
     parts = [part for part in sections(notebook) if not re.match(r"## Exercises|### Exercise ", part[0].source)]
+    parts = [part for part in parts if ("Going further" in part[0].source.split("\n")[0]) == further]
     return [c for part in parts for c in part if c.metadata.get("slideshow", {}).get("slide_type") != "notes"]
 
 
-def pace(notebook: NotebookNode) -> dict[str, int]:
-    """What a lesson asks for, and the minutes that a strict reader needs for it, to the nearest 5.
+def pace(cells: list[NotebookNode]) -> dict[str, int]:
+    """What these cells of a lesson ask for, and the minutes that a strict reader needs for them, to the nearest 5.
 
     The rates are those of 28 readings, which took 37 to 69 minutes. Words are those of the markdown cells as `plain`
     reads them, tables and formulas included; lines of code those that are not blank; guesses calls of `compare`;
     figures the pictures among the outputs, first states of views included.
     """
-    cells = lesson(notebook)
     text = "\n".join(plain(cell.source) for cell in cells if cell.cell_type == "markdown")
     code = "\n".join(cell.source for cell in cells if cell.cell_type == "code")
     kinds = [kind for cell in cells for output in cell.get("outputs", ()) for kind in output.get("data", ())]

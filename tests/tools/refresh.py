@@ -14,7 +14,7 @@ from nbclient import NotebookClient
 from nbformat import NotebookNode
 
 from tests.tools import cover
-from tests.tools.course import chosen, pace, read, tags
+from tests.tools.course import chosen, lesson, pace, read, tags
 
 _KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 _WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -55,5 +55,5 @@ def refresh(path: Path) -> float:
 if __name__ == "__main__":
     for file in chosen(sys.argv[1:]):
         seconds = refresh(file)
-        print(f"{file.name} ran for {seconds:.1f} s. The lesson: {pace(read(file))}", flush=True)
+        print(f"{file.name} ran for {seconds:.1f} s. The lesson: {pace(lesson(read(file)))}", flush=True)
     cover.store()
