@@ -352,6 +352,29 @@ def runs(
     return tuple(timing.fastest(its) for its in found)
 
 
+def in_cache(op: Op, rows: int, where: Device = None) -> tuple[float, float]:
+    """Seconds in which a call of the op starts, and in which it would be done if its data stayed in a cache.
+
+    The op is one of `ops(dtype, rows)`. The first is its time on single numbers. For the second a few rows, each as
+    long as before, are used over and over; what they take beyond the start counts as often as they are fewer. It is nan
+    where that cannot be told: where fewer rows are another op, do not fit, or take less than twice the start.
+    """
+    where = torch.device(where or device())
+    cache = caches(where).get("L2", 2**20)  # 1 MiB if unknown
+    few = max(16, cache // 4 // (8 * rows))  # in and out, a quarter of the cache
+    small = next(one for one in ops(op.dtype, few, rows) if one.name == op.name)
+
+    def again(shapes: Iterable[tuple[int, ...]]) -> float:
+        data = [torch.rand(shape, device=where).to(getattr(torch, op.dtype)) for shape in shapes]
+        return timing.measure(op.run, inputs=[data], seconds=0.1, threads=torch.get_num_threads()).low
+
+    start = again((1,) * len(shape) for shape in op.shapes)
+    fits = sum(map(math.prod, small.shapes)) * getattr(torch, op.dtype).itemsize <= cache / 2
+    took = min(again(small.shapes) for _ in range(3)) if fits else 0
+    told = took > 2 * start and math.isclose(small.intensity, op.intensity, rel_tol=0.1)
+    return start, start + (took - start) * op.flops / small.flops if told else math.nan
+
+
 def _inputs(op: Op, numbers: Tensor) -> list[tuple[Tensor, ...]]:
     sizes = [math.prod(shape) for shape in op.shapes]
     count = min(2**14, len(numbers) // sum(sizes))

@@ -205,7 +205,7 @@ def bandwidth_sweep(
         note(ax, "main\nmemory", (max(caches.values()), 2.2 * high), (3, 0), **small, va="top")
     levels = [[size for size in quiet if low_ < size < high_] for low_, high_ in itertools.pairwise(caches.values())]
     middles = [level[len(level) // 2] for level in levels if level]  # a rate for each step, far from its edges
-    for size in {quiet[0], quiet[-1], *middles}:
+    for size in {fast, quiet[-1], *middles}:
         shift, rate = ((0, 11) if size < quiet[-1] else (6, -12)), bandwidths[size]
         note(ax, units.si(rate, "B/s"), (size, rate), shift, **small, ha="right" if shift[0] else "center")
     ticks = sizes[:: max(1, len(sizes) // 6)]

@@ -15,12 +15,13 @@ guess("triple_loop", "20 elements, each with 3 multiplications and 2 additions."
     (20, "That is how many elements the result has."))
 
 guess("backward_products", "The gradients of w2, of the hidden layer and of w1.",
+    (134.2, "That is the gradient of w1 alone: the second layer has two more."),
     (335.5, "That is the rule, twice the forward pass: one of its four products does not run."),
     (167.8, "That is as much as the forward pass, or the gradients of the weights alone: three products run."),
     (369.1, "That is the whole step."),
     (100.7, "Those are MACs."))
 
-guess("fused_backward", "It kept no scores, so it computes them again: five products in place of four.",
+guess("fused_backward", "It kept no attention weights, so it makes the scores again: five products in place of four.",
     *((percent, "Over all T × T it does more arithmetic: what it saves is bytes.") for percent in (-50, -25, -20)),
     (0, "One of the products runs again."),
     (20, "One product in five is a quarter more than four."),
@@ -34,7 +35,12 @@ guess("count_over_rule", "The attention products have no parameters: they add ab
     (16.7, "That is T / D: the other products have 24 D, attention 4 T."),
     (15, "That was GPT-2 small, where T is 1.3 D: here it is 0.17 D."))
 
-guess("block_rate", "In notebook 06 you measure the peak that it is a share of.")
+guess("block_rate", "Not all of the time is the products': norms, GELU and softmax hardly have a FLOP, and take time.")
+guess("right_mfu", "312 TFLOP/s are four times 77.97, so it is a quarter of the published 0.59.",
+    (0.17, "That counts the attention products, too: here the count is the published one."),
+    (0.3, "That is a peak twice as high: 312 is four times 77.97."),
+    (0.07, "That peak is the one with sparsity: half of it is dense."),
+    (2.38, "A higher peak makes the share smaller."), (1.19, "That is the vector unit in bfloat16."))
 
 _MAC = "You counted MACs: each is a multiplication and an addition, 2 FLOPs."
 
@@ -136,15 +142,17 @@ parts("audit",
         ("peak", "756 TFLOP/s is the dense peak of this card in bfloat16: with it and 6N, what comes out?"),
         ("seconds", "Nothing speaks against the tokens per second: divide, and compare with 0.54.")],
         words=("FLOPs", "seconds", "peak")),
-    mfu=part(_MFU, [
+    mfu=part(_MFU, [(answer, sentence) for exact, sentence in (
         (_MFU / 6 * 8, "That is the report's own figure, 8 FLOPs in place of 6: it counts what is computed again."),
         (_MFU / 2, "Half of it: either 3 FLOPs in place of 6, or 1,513 TFLOP/s, which is the sparse peak."),
         (_MFU * 64, "All 64 devices share the work: divide by 64 peaks."),
         (0.54 * 8 / 6, "The wrong way round: the report counts more FLOPs, so its figure is too high."),
         (_MFU / 3, "2 FLOPs per parameter and token are the forward pass alone: training takes 6."),
         (_MFU * 756 / 989.5, "Wrong card: 989.5 TFLOP/s is the H100 SXM5, and these are for PCIe."),
+        (_MFU * 2, "12 FLOPs per parameter and token: the 6 are no MACs, they count both already."),
+        (_MFU / 6 * 4, "4 FLOPs per parameter and token are the backward pass alone: training takes 6."),
         (100 * _MFU, "That is in percent: a fraction of 1 is asked for."),
-    ], tolerance=1e-2))
+    ) for answer in (exact, round(exact, 2))], tolerance=1e-2))
 
 exercise("low_rank",
     lambda x, w, a, b: x @ w + (x @ a) @ b, [

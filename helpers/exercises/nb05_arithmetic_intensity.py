@@ -42,12 +42,11 @@ guess("critical_rows", "A little more than the ridge, since the activations have
     *((rows, "A multiply-add is two FLOPs, and a weight has two bytes.") for rows in (148, 590)),
     (20, "That is the ridge of the vector units."))
 
-guess("kv_bytes", "Key and value × 32 layers × 8 heads × 128 numbers × 2 bytes.",
-    (65536, "Key and value, of 2 bytes a number: a 2 is missing."),
-    (262144, "A number has 2 bytes."),
-    (524288, "8 key heads, not 32."),
-    (4096, "That is one layer of 32."),
-    (16384, "That is one key head: there are 8."))
+guess("users_64", "A step for 64 reads the weights once, and 64 caches.",
+    (64, "So it would be if all bytes were weights: each user's cache is read as well."),
+    (1, "So it would be if all bytes were caches: the weights are read once for all users."),
+    (8, "Is that the square root? Put 64 and 1 into the formula."),
+    (lambda right: right / 64, "That is what each of them gets, beside one alone."))
 
 exercise("saxpy_intensity",
     lambda n, item: 2 * n / (3 * n * item), [

@@ -28,7 +28,7 @@ guess("bfloat16_here", "",
     (1, "The bits alone do not tell: the chip's units decide."),
     (0.5, "Slower is a chip without instructions for bfloat16."),
     (16, "Only matrix units give such a factor: how large it is depends on the chip."))
-guess("gelu_in_a_cache", "The closer to 1, the less it waits for main memory.",
+guess("gelu_in_a_cache", "",
     *((lambda right, slower=slower: slower if right > 1 else None, "Slower, though its bytes come from a cache?")
       for slower in (0.1, 0.3, 0.5)))
 
@@ -104,7 +104,7 @@ choices("waits_for", ("memory", "compute", "neither"),
        ("neither", "It is within a factor of two of its roof, so one of the two explains it.")),
     d=("neither",
        *((word, 'Yes, for the launch: that is "neither" here.') for word in (
-           "launch", "overhead", "latency", "launch overhead")),
+           "launch", "overhead", "latency", "launch overhead", "kernel launch", "launch-bound", "latency-bound")),
        ("memory", "It takes thousands of times as long as its bytes do: what else happens in a call?"),
        ("compute", "It takes thousands of times as long as its bytes do, and its FLOPs take even less.")))
 
@@ -196,7 +196,7 @@ def _distances(a: torch.Tensor, b: torch.Tensor, middle: float = -2) -> torch.Te
 
 exercise("distances",
     _distances, [
-    *((way, "Counted by operators, this moves as much as n × m × d numbers: let one matmul sum over d.") for way in (
+    *((way, "Counted by operators, this makes n × m × d numbers: let one matmul sum over d.") for way in (
         lambda a, b: ((a[:, None] - b[None]) ** 2).sum(-1),
         lambda a, b: torch.einsum("nmd,nmd->nm", *2 * [a[:, None] - b]),
         lambda a, b: sum((a[:, k, None] - b[:, k]) ** 2 for k in range(a.shape[1])))),

@@ -39,11 +39,13 @@ guess("peak_recomputed", "Weights and moments stay, one block at a time exists i
 guess("attention_share", "In full, also what the causal mask hides: 2 · L · D · T / N.",
     (lambda right: right / 2, "With a causal mask half of that would do: the formula counts in full."),
     (lambda right: right / 3, "That is the forward pass alone, beside all of 6N."))
-guess("one_user", "A token needs all weights (of the input embedding one row alone) and the cache.",
+guess("each_of_eight", "A step reads weights (a few rows of the input embedding) and eight caches: 69.5 + 8 · 1.34 GB.",
     (lambda right: right / 2, "Half: of one H100, or with two bytes a number."),
     (lambda right: 2 * right, "Twice too much: two devices halve the time, and only once."),
-    (1000, "Thousands are for many users: here all weights are read for one token."),
-    (24680, "That is how fast the arithmetic is."),
+    (lambda right: 8 * right, "That is for all eight together."),
+    (lambda right: right / 8, "Each step makes a token for every user: do not divide by 8."),
+    (95.7, "That reads the weights alone, or one cache: each of the eight has a cache of its own."),
+    (1000, "All weights are read for each step: how many steps does that leave in a second?"),
     (lambda right: 1e3 / right, "If these are ms for a token: how many tokens make a second?"))
 guess("own_step", "On top of the time at the peak come small products, which run below it, and what has hardly a FLOP.",
     (1, "Then all would run at the peak."),

@@ -55,5 +55,6 @@ def refresh(path: Path) -> float:
 if __name__ == "__main__":
     for file in chosen(sys.argv[1:]):
         seconds = refresh(file)
-        print(f"{file.name} ran for {seconds:.1f} s. The lesson: {pace(lesson(read(file)))}", flush=True)
+        told = [pace(lesson(read(file), further=further)) for further in (False, True)]
+        print(f"{file.name} ran for {seconds:.1f} s. The lesson: {told[0]}, going further: {told[1]}", flush=True)
     cover.store()
