@@ -316,3 +316,23 @@ def count(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Cost:
         return run.cost()
     finally:
         gc.unfreeze()
+
+
+def kept_bytes(fn: Callable[[], Any], parameters: Iterable[Tensor] = ()) -> int:
+    """The bytes that autograd keeps of what `fn()` runs, for its backward pass; parameters left out.
+
+    >>> layer, x = torch.nn.Linear(4, 8), torch.ones(3, 4)
+    >>> kept_bytes(lambda: layer(x), layer.parameters())  # the input: 3 · 4 numbers of 4 bytes
+    48
+
+    Of a tensor that is kept its whole storage counts, once (torch.autograd.graph.saved_tensors_hooks).
+    """
+    kept = set()
+
+    def pack(tensor: Tensor) -> Tensor:  # autograd calls this for each tensor that it keeps
+        kept.add(tensor.untyped_storage())
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        fn()
+    return sum(storage.nbytes() for storage in kept - {tensor.untyped_storage() for tensor in parameters})

@@ -10,6 +10,7 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass
 from functools import cache, partial
 from numbers import Real
+from operator import itemgetter
 from typing import Any
 
 import torch
@@ -220,6 +221,7 @@ def _compared(guess: Any, value: Any, unit: str, wrong: Sequence[tuple[Any, str]
     else:
         same = _good(asked, right)
         yield f"You predicted {_quantity(asked, unit)}; it is {_quantity(right, unit)}: {_apart(asked, right, unit)}."
+    named = []  # how far the guess is from each mistake that it may be, and the mistake's sentence
     for prediction, sentence in () if same else wrong:
         prediction = prediction(value) if callable(prediction) else prediction
         theirs = _measure(prediction, unit)
@@ -228,11 +230,11 @@ def _compared(guess: Any, value: Any, unit: str, wrong: Sequence[tuple[Any, str]
         near = numbers and (_good(asked, theirs) if counted else math.isclose(asked, theirs, rel_tol=0.05))
         near = near and (right is None or asked == theirs or 2 * abs(asked - theirs) < abs(asked - right))
         if near or _both_nan(asked, theirs) or (not numbers and _same(guess, prediction)):
-            yield sentence
-            break
-    else:
-        if asked and right and unit and not same and not isinstance(guess, str):
-            yield _meant(asked, right, unit)
+            named.append((abs(asked - theirs) if numbers else 0, sentence))
+    if named:
+        yield min(named, key=itemgetter(0))[1]
+    elif asked and right and unit and not same and not isinstance(guess, str):
+        yield _meant(asked, right, unit)
 
 
 def _meant(asked: float, right: float, unit: str) -> str:

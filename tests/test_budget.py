@@ -18,34 +18,21 @@ LLAMA = Config("Llama like", 2, 64, 8, 50, 32, hidden=160, key_heads=2, family="
 both = pytest.mark.parametrize("config", [GPT2, LLAMA], ids=lambda config: config.name)
 
 
-def kept(function, parameters):
-    """The bytes of all storages that autograd saves and that are no parameters."""
-    own, seen = {p.untyped_storage().data_ptr() for p in parameters}, {}
-
-    def pack(tensor):
-        storage = tensor.untyped_storage()
-        if storage.data_ptr() not in own:
-            seen[storage.data_ptr()] = storage
-        return tensor
-
-    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
-        result = function()
-    assert result is not None
-    return sum(storage.nbytes() for storage in seen.values())
-
-
 @both
 @pytest.mark.parametrize("fused", [True, False])
 def test_a_block_keeps_what_autograd_saves(config, fused):
     block, x = Block(config), torch.randn(3, 16, 64, requires_grad=True)
     boxes = budget.block_costs(config, 3, 16, itemsize=4, fused=fused)
     normalized = 2 * x.nbytes if config is LLAMA else 0  # kept by PyTorch's RMSNorm on a CPU alone
-    assert kept(lambda: block(x, fused=fused), block.parameters()) == sum(box.kept for box in boxes) + normalized
+    assert (
+        counting.kept_bytes(lambda: block(x, fused=fused), block.parameters())
+        == sum(box.kept for box in boxes) + normalized
+    )
 
 
 def test_activations_are_those_of_a_step():
     gpt, ids = GPT(GPT2), torch.randint(50, (3, 16))
-    found = kept(lambda: F.cross_entropy(gpt(ids).flatten(0, 1), ids.flatten()), gpt.parameters())
+    found = counting.kept_bytes(lambda: F.cross_entropy(gpt(ids).flatten(0, 1), ids.flatten()), gpt.parameters())
     ends = 8 * 3 * 16 + 4 + 4 * 3 * 16 * 50  # the ids, the weight of the loss, and the logarithms of all probabilities
     assert found - ends == budget.training(GPT2, 3, 16, precision="float32").memory["activations"]
 

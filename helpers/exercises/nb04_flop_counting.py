@@ -35,8 +35,10 @@ guess("count_over_rule", "The attention products have no parameters: they add ab
     (16.7, "That is T / D: the other products have 24 D, attention 4 T."),
     (15, "That was GPT-2 small, where T is 1.3 D: here it is 0.17 D."))
 
-guess("block_rate", "Not all of the time is the products': norms, GELU and softmax hardly have a FLOP, and take time.")
+guess("block_rate", "In notebook 06 you measure the peak that it is a share of.")
 guess("right_mfu", "312 TFLOP/s are four times 77.97, so it is a quarter of the published 0.59.",
+    (0.59, "That is by the published peak: this one is four times as high."),
+    (15, "In percent: as a fraction of 1, please."),
     (0.17, "That counts the attention products, too: here the count is the published one."),
     (0.3, "That is a peak twice as high: 312 is four times 77.97."),
     (0.07, "That peak is the one with sparsity: half of it is dense."),

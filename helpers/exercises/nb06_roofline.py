@@ -28,6 +28,10 @@ guess("bfloat16_here", "",
     (1, "The bits alone do not tell: the chip's units decide."),
     (0.5, "Slower is a chip without instructions for bfloat16."),
     (16, "Only matrix units give such a factor: how large it is depends on the chip."))
+guess("attention_of_32", "Each user has a cache of their own: FLOPs and bytes grow alike.",
+    (8, "A batch shares weights, and attention has none."),
+    (lambda right: 7.63 * right, "So it is for q k v, whose weights all users share."),
+    (1 / 8, "It takes longer, for more work: the rate stays."))
 guess("gelu_in_a_cache", "",
     *((lambda right, slower=slower: slower if right > 1 else None, "Slower, though its bytes come from a cache?")
       for slower in (0.1, 0.3, 0.5)))

@@ -25,9 +25,11 @@ guess("peak_of_step", "At the loss three tables as large as the logits are alive
     (31.7, "Did you count one table of that size?"),
     (lambda right: right - 10.24, "Did you count two tables of that size?"),
     (56.4, "That is the sum and two more tables: no weight has its gradient yet."),
-    (lambda right: right + 10.24, "About right for a loop that holds on to its logits."))
+    (lambda right: right + 10.24, "That would be the peak of a loop that holds on to its logits."))
 guess("peak_recomputed", "Weights and moments stay, one block at a time exists in full, and gradients pile up.",
-    (33.4 / 16, "That shrinks all terms."),
+    (2.14, "That is one block's activations: weights, moments and gradients are there, too."),
+    (1.57, "Those are the inputs of all blocks: weights, moments and gradients are there, too."),
+    (11.3, "And the activations of the block that runs again?"),
     (33.4 / 12, "That is a twelfth of everything."),
     (33.4 / 2, "Only the activations shrink, and to far less than half."),
     (7.3, "Weights and moments alone take 7.3 MB."),
@@ -58,7 +60,7 @@ def _gated(hidden: float = 4, inputs: float = 1) -> Callable[..., float]:
 
 exercise("gated_mlp_kept",
     _gated(), [
-    *((_gated(hidden), "Some of the hidden tensors are missing: how many factors does the product keep?")
+    *((_gated(hidden), "A hidden tensor is missing: have you asked SiLU, the product and down?")
       for hidden in (1, 2, 3)),
     (_gated(5), "One hidden tensor too many: what two operations need is kept once."),
     (_gated(4, 2), "Gate and up have the same input: it is kept once, and nothing here keeps the output."),
