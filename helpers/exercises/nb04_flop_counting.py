@@ -14,7 +14,7 @@ guess("triple_loop", "20 elements, each with 3 multiplications and 2 additions."
     (40, "You counted the additions."),
     (20, "That is how many elements the result has."))
 
-guess("backward_products", "The gradients of w2, of the hidden layer and of w1.",
+guess("backward_products", "33.6 for the gradient of w2, 33.6 for that of the hidden layer, 134.2 for that of w1.",
     (134.2, "That is the gradient of w1 alone: the second layer has two more."),
     (335.5, "That is the rule, twice the forward pass: one of its four products does not run."),
     (167.8, "That is as much as the forward pass, or the gradients of the weights alone: three products run."),
@@ -40,7 +40,7 @@ guess("right_mfu", "312 TFLOP/s are four times 77.97, so it is a quarter of the 
     (0.59, "That is by the published peak: this one is four times as high."),
     (15, "In percent: as a fraction of 1, please."),
     (0.17, "That counts the attention products, too: here the count is the published one."),
-    (0.3, "That is a peak twice as high: 312 is four times 77.97."),
+    (0.3, "That would be half of 0.59, by a peak of 156: 312 is four times 77.97."),
     (0.07, "That peak is the one with sparsity: half of it is dense."),
     (2.38, "A higher peak makes the share smaller."), (1.19, "That is the vector unit in bfloat16."))
 

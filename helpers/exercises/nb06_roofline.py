@@ -29,7 +29,7 @@ guess("bfloat16_here", "",
     (0.5, "Slower is a chip without instructions for bfloat16."),
     (16, "Only matrix units give such a factor: how large it is depends on the chip."))
 guess("attention_of_32", "Each user has a cache of their own: FLOPs and bytes grow alike.",
-    (8, "A batch shares weights, and attention has none."),
+    *((times, "A batch shares weights, and attention has none.") for times in (8, 32)),
     (lambda right: 7.63 * right, "So it is for q k v, whose weights all users share."),
     (1 / 8, "It takes longer, for more work: the rate stays."))
 guess("gelu_in_a_cache", "",
