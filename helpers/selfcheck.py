@@ -173,7 +173,9 @@ class Comparison(str):
     __repr__ = str.__str__
 
 
-def compare(guess: Any, value: Any, unit: str = "", about: str = "", because: str = "") -> Comparison:
+def compare(
+    guess: Any, value: Any, unit: str = "", about: str = "", because: str = "", measured: bool = False
+) -> Comparison:
     """Put a prediction beside the value, and say how far apart they are.
 
     >>> compare(2.5e9, 2_415_919_104, "B")
@@ -185,6 +187,7 @@ def compare(guess: Any, value: Any, unit: str = "", about: str = "", because: st
 
     Without a guess the value and `because` stay hidden, so that looking costs a guess. `unit` is the unit of the value
     and of a guess that is a number; it may have a prefix, as "GB" or "KiB". A text may bring its own, as "40 MB".
+    A `measured` value scatters, so a guess within a quarter of it is near enough.
     `about` names the guess on the list `GUESSES`, whose sentences are said after one was made: in the cell they would
     give it away. Never raises.
     """
@@ -199,14 +202,14 @@ def compare(guess: Any, value: Any, unit: str = "", about: str = "", because: st
         if word and not any(isinstance(one, str) and _same(guess, one) for one, _ in wrong):  # such as "error"
             of, example = f" of {unit}" if unit else "", "2.5e9" if unit in ("B", "FLOP", "B/s", "FLOP/s") else "90"
             return Comparison(f"{exercises.short(guess)} cannot be read as a number{of}: write one, such as {example}.")
-        return Comparison(" ".join(filter(None, [*_compared(guess, value, unit, wrong), known, because])))
+        return Comparison(" ".join(filter(None, [*_compared(guess, value, unit, wrong, measured), known, because])))
     except Exception as error:
         return Comparison(
             f"You predicted {exercises.short(guess)}, which cannot be compared ({exercises.described(error)})."
         )
 
 
-def _compared(guess: Any, value: Any, unit: str, wrong: Sequence[tuple[Any, str]]) -> Iterator[str]:
+def _compared(guess: Any, value: Any, unit: str, wrong: Sequence[tuple[Any, str]], measured: bool) -> Iterator[str]:
     value = exercises.plain(value)
     if isinstance(guess, str) and isinstance(value, list | tuple | set) and guess.count(",") == len(value) - 1:
         words = [word.strip(" ()[]{}'\"") for word in guess.split(",")]  # "view, copy" or "2, 3"
@@ -219,8 +222,10 @@ def _compared(guess: Any, value: Any, unit: str, wrong: Sequence[tuple[Any, str]
         verdict = "as predicted" if same else "not as predicted"
         yield f"You predicted {exercises.short(guess)}; it is {exercises.short(value)}: {verdict}."
     else:
-        same = _good(asked, right)
-        yield f"You predicted {_quantity(asked, unit)}; it is {_quantity(right, unit)}: {_apart(asked, right, unit)}."
+        near = measured and math.isclose(asked, right, rel_tol=0.25) and not _good(asked, right)
+        apart = "near enough for a measurement" if near else _apart(asked, right, unit)
+        same = near or _good(asked, right)
+        yield f"You predicted {_quantity(asked, unit)}; it is {_quantity(right, unit)}: {apart}."
     named = []  # how far the guess is from each mistake that it may be, and the mistake's sentence
     for prediction, sentence in () if same else wrong:
         prediction = prediction(value) if callable(prediction) else prediction

@@ -61,9 +61,9 @@ def block(
     flops, times = [box.flops for box in boxes], [own["seconds"] for own in sums]
     waits = [own["seconds"] for own in sums if own["bound"] == "memory"]
     finding = f"{config.name}: {len(waits)} of {len(sums)} kernels are memory-bound"
-    if upto >= 6:
+    if upto >= 5:
         finding += f", in {sum(waits) / sum(times):.0%} of the least time"
-    elif upto < 5:
+    else:
         share = sum(box.flops for box in boxes if box.name in ("scores", "weighted sum")) / sum(flops)
         copies = sum(box.layout == "copy" for box in boxes)
         found = {3: f"{copies} of {len(boxes)} boxes copy", 4: f"{share:.0%} of the FLOPs in scores and weighted sum"}

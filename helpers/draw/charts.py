@@ -73,7 +73,8 @@ def bars(sizes: Mapping[str, float | Sizes], title: str, xlabel: str, limit: tup
         shown = [*np.where(widths > [far * (0.016 + 0.013 * len(text)) for text in texts], texts, "")]
         if named:
             shown[widths.argmax()] = f"{part}\n{texts[widths.argmax()]}".strip()
-        ax.bar_label(stacked, shown, label_type="center", linespacing=1.0)
+        ground = {"facecolor": tint, "edgecolor": "none", "pad": 0.8}  # over a limit's line
+        ax.bar_label(stacked, shown, label_type="center", linespacing=1.0, bbox=ground)
         ends += widths
     for place, total in enumerate(totals.values()):
         note(ax, number(total), (total, place), weight="bold", bbox=PLATE)

@@ -85,8 +85,7 @@ def roofline(
         (roof,) = roofs.values()
         lower = Roofline(roof.peak / 2, roof.bandwidth / 2)
         _roof(ax, "half", lower, DASHES, True)
-        left = low * (roof.ridge / low) ** 0.64
-        note(ax, "half the roof", (left, lower.attainable(left)), (6, -6))
+        note(ax, "half the roof", (high, lower.peak), (-6, -8), ha="right")
     for point in points:
         _, ink, marker = _REGIONS[_region(point, roofs)]
         ink, size = (ink, 7.5) if point in loud else (GREY, 5)

@@ -28,7 +28,7 @@ guess("fused_backward", "It kept no attention weights, so it makes the scores ag
     (33, "A third is what a whole forward pass adds to training; here one product runs again."))
 
 guess("count_over_rule", "The attention products have no parameters: they add about T / (6D) of the other products.",
-    (3, "To a whole percent, that is right."), (2.78, "That is T / (6D), as good as right."),
+    (2.78, "That is T / (6D), as good as right."),
     (0, "The rule overlooks what has no parameters."),
     (1.4, "That is with the attention products halved: here they count in full."),
     *((percent, "That is about the share in GPT-2 small: here T is 0.17 D.") for percent in (13, 18)),
@@ -41,7 +41,7 @@ guess("right_mfu", "312 TFLOP/s are four times 77.97, so it is a quarter of the 
     (15, "In percent: as a fraction of 1, please."),
     (0.17, "That counts the attention products, too: here the count is the published one."),
     (0.3, "That would be half of 0.59, by a peak of 156: 312 is four times 77.97."),
-    (0.07, "That peak is the one with sparsity: half of it is dense."),
+    (0.0725, "That peak is the one with sparsity: half of it is dense."),
     (2.38, "A higher peak makes the share smaller."), (1.19, "That is the vector unit in bfloat16."))
 
 _MAC = "You counted MACs: each is a multiplication and an addition, 2 FLOPs."

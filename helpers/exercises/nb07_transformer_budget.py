@@ -23,12 +23,14 @@ guess("peak_of_step", "At the loss three tables as large as the logits are alive
     (27, "Gradients come as activations go, but where is the most alive: how many tables has the loss?"),
     (21.5, "Weights, moments and activations: add the tables that are alive at the loss."),
     (31.7, "Did you count one table of that size?"),
+    (46.1, "That is the sum and one more table: no weight has its gradient yet."),
     (lambda right: right - 10.24, "Did you count two tables of that size?"),
     (56.4, "That is the sum and two more tables: no weight has its gradient yet."),
     (lambda right: right + 10.24, "That would be the peak of a loop that holds on to its logits."))
 guess("peak_recomputed", "Weights and moments stay, one block at a time exists in full, and gradients pile up.",
     (2.14, "That is one block's activations: weights, moments and gradients are there, too."),
     (1.57, "Those are the inputs of all blocks: weights, moments and gradients are there, too."),
+    (11.87, "Nearly: inside the block that runs again, some activations have gradients, too."),
     (11.3, "And the activations of the block that runs again?"),
     (33.4 / 12, "That is a twelfth of everything."),
     (33.4 / 2, "Only the activations shrink, and to far less than half."),
@@ -40,7 +42,8 @@ guess("peak_recomputed", "Weights and moments stay, one block at a time exists i
     (33.4, "That is the peak without recomputation."))
 guess("attention_share", "In full, also what the causal mask hides: 2 · L · D · T / N.",
     (lambda right: right / 2, "With a causal mask half of that would do: the formula counts in full."),
-    (lambda right: right / 3, "That is the forward pass alone, beside all of 6N."))
+    (lambda right: right / 3, "That is the forward pass alone, beside all of 6N."),
+    (1, "So it is for short texts: the share grows with T."))
 guess("each_of_eight", "A step reads weights (a few rows of the input embedding) and eight caches: 69.5 + 8 · 1.34 GB.",
     (lambda right: right / 2, "Half: of one H100, or with two bytes a number."),
     (lambda right: 2 * right, "Twice too much: two devices halve the time, and only once."),
@@ -167,7 +170,7 @@ _SCORES = 12 * 96 * 12288 * 2048 / (6 * 175e9)  # of GPT-3: attention over all e
 
 exercise("gpt3_scores", 3, [  # it comes out as 2.98
     (1, "Added once, they give 20.2 %, and 21.3 % is printed."),
-    (2, "Once is right, so twice too often makes three times in all: start from the 19.7 % without the scores."),
+    (2, "Count from the 19.7 % without any: how often does the term fit into what is printed on top?"),
     (0.213 * 125 / 24.6, "That is the ratio of the two MFUs: how many shares of attention make it up?"),
     (3.2, "Keep more digits than 19.7 and 20.2 have: k is close to a whole number."),
     (2 * (0.213 * 125 / 24.6 - 1) / _SCORES, "6 · L · D · T is half of attention: take 12 · L · D · T."),
