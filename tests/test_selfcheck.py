@@ -374,7 +374,7 @@ def test_what_is_said_of_a_guess_is_kept_outside_the_cell(monkeypatch):
     monkeypatch.setitem(GUESSES, "near", ("", [(36, "Far."), (34, "Nearest.")]))
     assert repr(compare(34.5, 50, about="near")).endswith("Nearest.")
     assert repr(compare(60, 50, about="near", measured=True)).endswith(": near enough for a measurement.")
-    assert repr(compare(36, 50, about="near", measured=True)).endswith("28 % too low. Far.")
+    assert repr(compare(36.5, 50, about="near", measured=True)).endswith("27 % too low. Far.")
     assert "Slower" in repr(compare(0.5, 1.86, about="gelu_in_a_cache"))
     assert "Slower" not in repr(compare(0.5, 0.86, about="gelu_in_a_cache"))
     assert "It moves" not in repr(compare(..., 12, about="it")) + repr(compare("few", 12, about="it"))
