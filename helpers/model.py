@@ -3,9 +3,9 @@
 b batch, t token (s: the tokens it may look at), d width, h heads of c channels, kv key heads, f hidden width.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from einops import einsum, rearrange
@@ -140,6 +140,33 @@ class GPT(nn.Module):
         for block in self.blocks:
             x = checkpoint(block, x, use_reentrant=False) if recompute else block(x)
         return self.head(self.norm(x))
+
+
+def loss_of(gpt: GPT, ids: Tensor, *, recompute: bool = False) -> Tensor:
+    """The mean loss of predicting each next token of `b t`. Only it is returned, so the logits are free by then."""
+    logits = gpt(ids[:, :-1], recompute=recompute).flatten(0, 1)
+    return F.cross_entropy(logits, ids[:, 1:].flatten())
+
+
+def traced_step(
+    watch: Callable[[list[Tensor]], Any], config: Config, batch: int, *, recompute: bool = False
+) -> tuple[list[int], int]:
+    """The second training step of a GPT with AdamW, without AdamW's own work, under `watch(weights and moments)`.
+
+    Returns the `history` of that context, which has an entry for each operation, and how many the forward pass made.
+    """
+    gpt = GPT(config)
+    adamw = torch.optim.AdamW(gpt.parameters())
+    ids = torch.randint(config.vocabulary, (batch, config.context + 1))
+    loss_of(gpt, ids).backward()
+    adamw.step()  # makes the moments
+    adamw.zero_grad()
+    moments = [moment for state in adamw.state.values() for moment in state.values()]
+    with watch([*gpt.parameters(), *moments]) as watched:
+        loss = loss_of(gpt, ids, recompute=recompute)
+        half = len(watched.history)
+        loss.backward()
+    return watched.history, half
 
 
 # GPT-2: openai/gpt-2 (hparams.json) and gpt2* at Hugging Face (config.json). GPT-3: Brown et al. 2020, table 2.1, as

@@ -11,7 +11,7 @@ from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import FlopCounterMode
 
 from helpers import budget, counting
-from helpers.model import GPT, MODELS, Block, Config, attention, rotate
+from helpers.model import GPT, MODELS, Block, Config, attention, rotate, traced_step
 
 GPT2 = Config("GPT-2 like", layers=2, width=64, heads=4, vocabulary=50, context=32)
 LLAMA = Config("Llama like", 2, 64, 8, 50, 32, hidden=160, key_heads=2, family="Llama", tied=False)
@@ -113,12 +113,14 @@ def test_mixed_precision_takes_16_bytes_a_parameter_and_devices_share_them():
 
 
 class Live(TorchDispatchMode):
-    """The bytes of all storages that exist, and the most there ever were."""
+    """The bytes of all storages that exist, and after each operation the most there ever were."""
 
-    def __init__(self):
+    def __init__(self, tensors):
         super().__init__()
         self.live = self.most = 0
-        self.seen = {}
+        self.seen, self.history = {}, []
+        for tensor in tensors:
+            self.add(tensor)
 
     def add(self, tensor):
         storage = tensor.untyped_storage()
@@ -134,6 +136,7 @@ class Live(TorchDispatchMode):
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         result = func(*args, **(kwargs or {}))
         [self.add(leaf) for leaf in tree_leaves(result) if isinstance(leaf, torch.Tensor)]
+        self.history.append(self.most)
         return result
 
 
@@ -144,23 +147,10 @@ class Live(TorchDispatchMode):
     (Config("deep", 12, 64, 4, 65, 64), True, 0.05, (0.85, 0.9)),  # temporary results are left out
 ])  # fmt: skip
 def test_the_peak_of_a_step_is_the_one_traced(config, recompute, near, of_sum):
-    gpt, ids = GPT(config), torch.randint(config.vocabulary, (8, 64))
-    optimizer = torch.optim.AdamW(gpt.parameters(), foreach=False)
-
-    def step():
-        optimizer.zero_grad()
-        F.cross_entropy(gpt(ids, recompute=recompute).flatten(0, 1), ids.flatten()).backward()
-        optimizer.step()
-
-    step()
-    optimizer.zero_grad()
     gc.collect()
-    with Live() as live:
-        for tensor in (*gpt.parameters(), *(value for state in optimizer.state.values() for value in state.values())):
-            live.add(tensor)
-        step()
+    history, forward = traced_step(Live, config, 8, recompute=recompute)
     found = budget.training(config, 8, 64, precision="float32", recompute=recompute)
-    assert live.most == pytest.approx(found.peak, rel=near)
+    assert history[-1] == pytest.approx(found.peak, rel=near) and 0 < forward < len(history)
     assert of_sum[0] < found.peak / found.total < of_sum[1]  # the sum is not what must fit
 
 

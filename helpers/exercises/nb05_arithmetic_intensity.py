@@ -38,7 +38,7 @@ guess("gelu_bytes", "Eight operators move 18 tensors; the fused one moves 2.",
     (1, "Each result in between goes to memory and comes back."))
 
 guess("critical_rows", "A little more than the ridge, since the activations have bytes, too.",
-    (295, "That is for the weights alone."),
+    (295, "That is for the weights alone."), (301, "Is the output forgotten? It has bytes, too."),
     (163, "That is with int8 weights: these have two bytes."),
     *((rows, "A multiply-add is two FLOPs, and a weight has two bytes.") for rows in (148, 590)),
     (20, "That is the ridge of the vector units."))

@@ -200,7 +200,7 @@ def _distances(a: torch.Tensor, b: torch.Tensor, middle: float = -2) -> torch.Te
 
 exercise("distances",
     _distances, [
-    *((way, "Counted by operators, this makes n × m × d numbers: let one matmul sum over d.") for way in (
+    *((way, "Counted by operators, this moves more than is needed: let a matmul of a and b sum over d.") for way in (
         lambda a, b: ((a[:, None] - b[None]) ** 2).sum(-1),
         lambda a, b: torch.einsum("nmd,nmd->nm", *2 * [a[:, None] - b]),
         lambda a, b: sum((a[:, k, None] - b[:, k]) ** 2 for k in range(a.shape[1])))),
