@@ -39,7 +39,7 @@ guess("peak_recomputed", "Weights and moments stay, one block at a time exists i
     (13.44, "Not all of it at once: inputs go as gradients come."),
     (7.3 + 26.1 / 16, "And the block that runs again, and the gradients so far?"),
     (11.04, "And the gradients so far?"),
-    (33.4, "That is the peak without recomputation."))
+    (33.4, "That is the peak without recomputation."), (35.5, "That is the sum, with everything kept."))
 guess("attention_share", "In full, also what the causal mask hides: 2 · L · D · T / N.",
     (lambda right: right / 2, "With a causal mask half of that would do: the formula counts in full."),
     (lambda right: right / 3, "That is the forward pass alone, beside all of 6N."),
