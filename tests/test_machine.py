@@ -226,6 +226,7 @@ def test_a_disturbed_op_has_the_time_of_one_thread_where_that_is_less(stopwatch,
     stopwatch.seconds, stopwatch.disturbed = (lambda fn, inputs, threads: {1: 2.0, 2: 9.0}[threads]), lambda n: n == 2
     (run,) = machine.runs(machine.ops(rows=128)[:1], "cpu", threads=2)
     assert (run.low, run.threads, run.disturbed) == (2.0, 1, True)
+    assert [threads for *_, threads in stopwatch.asked] == [2, 1, 2, 1]  # as long as it is disturbed, once more
     assert not machine.runs(machine.ops(rows=128)[:1], "cpu", threads=1)[0].disturbed
 
 
