@@ -310,9 +310,9 @@ def test_recorded_runs_are_complete_and_name_no_place(path):
 def test_in_a_cache_a_call_starts_once_and_what_would_be_another_operation_has_no_time(stopwatch, monkeypatch):
     monkeypatch.setattr(machine, "caches", lambda where: {"L2": 2**20})
     work = {op.name: op for op in machine.ops("float32", 2048)}
-    stopwatch.seconds = lambda fn, inputs, threads: 1 + len(inputs[0][0]) * inputs[0][0].numel()
+    stopwatch.seconds = lambda fn, inputs, threads: 1 + len(inputs[0][0]) / 8
     start, cached = machine.in_cache(work["softmax"], 2048)  # 16 of its rows are a quarter of the cache
-    assert start == 2 and cached == pytest.approx(2 + (1 + 16 * 16 * 2048 - 2) * 2048 / 16)
+    assert start == 1.125 and cached == pytest.approx(1.125 + (3 - 1.125) * 2048 / 16)
     assert math.isnan(machine.in_cache(work["matmul 512"], 2048)[1])  # does not fit
     assert math.isnan(machine.in_cache(work["attention"], 2048)[1])  # fewer tokens, another intensity
     stopwatch.seconds = lambda fn, inputs, threads: 1.0 + (inputs[0][0].numel() > 1)
