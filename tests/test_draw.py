@@ -148,7 +148,7 @@ def test_of_many_ops_no_label_lies_on_another():
         assert not boxes[one].padded(-2).overlaps(boxes[other].padded(-2)), (one, other)
 
 
-def test_quiet_points_of_a_roofline_have_a_small_name_where_there_is_room_for_it():
+def test_quiet_points_of_a_roofline_have_a_small_name():
     spots = {"slow": (1, 4), "good": (1, 8), "crowded": (5, 20), "behind": (5.05, 20.1), "fast": (1, 14)}
     points = [draw.Point(name, x, measured=rate) for name, (x, rate) in spots.items()]
     drawing = draw.roofline({"it": Roofline(100, 10)}, points, half=True, quiet=["good", "crowded", "behind"])
@@ -157,12 +157,6 @@ def test_quiet_points_of_a_roofline_have_a_small_name_where_there_is_room_for_it
     assert {"slow", "good", "fast"} < set(drawing.words.splitlines()[-1].split(" | "))
     boxes = boxes_of(drawing, set(spots))
     assert not any(one.overlaps(other) for one, other in itertools.combinations(boxes.values(), 2))
-
-
-def test_a_quiet_point_without_room_has_no_name():
-    crowd = [draw.Point(f"a rather long name of point {k}", 5, measured=20 + k / 9) for k in range(30)]
-    drawing = draw.roofline({"it": Roofline(100, 10)}, crowd, quiet=[point.label for point in crowd])
-    assert not boxes_of(drawing, {point.label for point in crowd})
 
 
 def test_parts_are_named_in_the_bars_or_in_a_legend_and_not_at_all_where_rows_name_them():

@@ -194,8 +194,8 @@ def past_ends(ax: Axes) -> None:
         note(ax, line.get_label(), end, (7, height - own), **look)
 
 
-def label_points(ax: Axes, points: Mapping[str, Place], most: float = math.inf, **style: Any) -> list[Annotation]:
-    """Name points where nothing else stands, with a thin lead from further away; none at a higher cost than `most`."""
+def label_points(ax: Axes, points: Mapping[str, Place], **style: Any) -> list[Annotation]:
+    """Name points where nothing else stands, with a thin lead from further away."""
     ax.figure.draw_without_rendering()  # settles where the axes lie
     lines = [line.get_transform().transform_path(line.get_path()) for line in ax.lines]
     boxes = [Text.get_window_extent(text).padded(3) for text in ax.texts]  # of an arrow its start
@@ -219,9 +219,6 @@ def label_points(ax: Axes, points: Mapping[str, Place], most: float = math.inf, 
                 place = {"ha": ("center", "left", "right")[way[0]], "va": ("center", "bottom", "top")[way[1]]}
                 label.set(position=far * way, **place)
                 label.arrow_patch.set_visible(far > 6)
-        if least > most:
-            label.remove()
-            continue
         boxes.append(best[0].padded(8))
         lines.append(best[1])
         labels.append(label)

@@ -53,7 +53,7 @@ def roofline(
     A roof is blue where the bandwidth limits it and vermillion where the peak does, with its ridge marked; several
     differ by their dashes, and those named in `datasheet` are thin and black. Above all roofs it is grey. The regions
     below have names: memory-bound under all roofs, compute-bound under all, and in between what depends on the roof.
-    A point is open where predicted, filled where measured; `quiet` ones are small and grey, named where there is room.
+    A point is open where predicted, filled where measured; `quiet` ones are small and grey.
     `half` draws a dashed line at half of a single roof. `moves` names pairs of points: an arrow leads from first to
     second, with the gain. `intensities`: ends of the axis. Raises ValueError for a move between points that are not
     there.
@@ -103,7 +103,7 @@ def roofline(
         label_points(ax, {f"× {number(better / rate)}": bend}, weight="bold")
     look = {"fontsize": 8, "zorder": 7, "weight": "bold" if half else "normal"}
     labels = label_points(ax, {point.label: places[point.label] for point in loud}, **look)
-    label_points(ax, {name: at for name, at in places.items() if name in quiet}, 7, fontsize=7, color=INKS[GREY])
+    label_points(ax, {name: at for name, at in places.items() if name in quiet}, fontsize=7, color=INKS[GREY])
     for label, point in zip(labels, loud if half else (), strict=False):
         label.set(color=INKS[_REGIONS[_region(point, roofs)][1]])
     found: dict[str, list[str]] = {}
