@@ -338,7 +338,8 @@ def runs(
 ) -> tuple[Timing, ...]:
     """The time of each op, in about that many seconds for all and the time to make their inputs.
 
-    All inputs lie in memory that no cache holds, and take turns; an output may be written where the last one was.
+    All inputs lie in memory that no cache holds, and take turns; an output may be written where the last one was. What
+    other programs disturb is timed once more, in as many seconds again.
     Without `threads`, all that torch has; where one alone is faster, its time, disturbed. Raises ValueError for an op
     whose inputs do not fit into a quarter of the free memory.
     """

@@ -222,9 +222,9 @@ def _compared(guess: Any, value: Any, unit: str, wrong: Sequence[tuple[Any, str]
         verdict = "as predicted" if same else "not as predicted"
         yield f"You predicted {exercises.short(guess)}; it is {exercises.short(value)}: {verdict}."
     else:
-        near = measured and math.isclose(asked, right, rel_tol=0.25) and not _good(asked, right)
-        apart = "near enough for a measurement" if near else _apart(asked, right, unit)
-        same = near or _good(asked, right)
+        good = _good(asked, right)
+        same = good or (measured and math.isclose(asked, right, rel_tol=0.25))
+        apart = "near enough for a measurement" if same and not good else _apart(asked, right, unit)
         yield f"You predicted {_quantity(asked, unit)}; it is {_quantity(right, unit)}: {apart}."
     named = []  # how far the guess is from each mistake that it may be, and the mistake's sentence
     for prediction, sentence in () if same else wrong:

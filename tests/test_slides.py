@@ -4,10 +4,11 @@ import re
 from itertools import pairwise
 
 import pytest
+from nbformat import NotebookNode
 
 from helpers.export.cells import slide_type
 from tests.tools import browser
-from tests.tools.course import NOTEBOOKS, read
+from tests.tools.course import NOTEBOOKS, is_further, read, sections
 
 pytest.importorskip("pyreveal", reason="the extra 'teach' is not installed")
 from helpers.export import documents
@@ -55,16 +56,13 @@ def test_every_section_has_notes_and_their_minutes_are_those_of_the_lesson(cells
     for (cell, kind), (_, following) in pairwise(cells):
         assert kind != "slide" or following == "notes", f"no notes after:\n{cell.source}"
         assert following != "notes" or kind in ("slide", "subslide"), f"notes that start no slide:\n{cell.source}"
-    minutes, place = {"lesson": 0, "Going further": 0}, "lesson"
-    for cell, kind in cells:
-        if cell.source.startswith("## "):
-            place = "Going further" if "Going further" in cell.source else "lesson"
-        if kind == "notes":
-            note = NOTES.fullmatch(cell.source)
-            assert note and int(note[1]), cell.source
-            minutes[place] += int(note[1])
+    minutes = [0, 0]  # of the lesson, and of what goes further
+    for part in sections(NotebookNode(cells=[cell for cell, _ in cells])):
+        for note in (NOTES.fullmatch(cell.source) for cell in part if slide_type(cell) == "notes"):
+            assert note and int(note[1]), part[0].source
+            minutes[is_further(part)] += int(note[1])
     stated = re.search(r"(\d+) minutes(?:, (\d+) more)?", cells[0][0].source)
-    assert [*minutes.values()] == [int(stated[1]), int(stated[2] or 0)]
+    assert minutes == [int(stated[1]), int(stated[2] or 0)]
 
 
 @pytest.fixture(scope="module")

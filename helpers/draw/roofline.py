@@ -43,7 +43,6 @@ def roofline(
     *,
     moves: Sequence[tuple[str, str]] = (),
     intensities: tuple[float, float] | None = None,
-    datasheet: Collection[str] = (),
     height: float = 3.8,
     half: bool = False,
     quiet: Collection[str] = (),
@@ -51,12 +50,11 @@ def roofline(
     """Attainable FLOP/s against intensity in FLOP/byte, both logarithmic: a roof per machine, dtype, unit or memory.
 
     A roof is blue where the bandwidth limits it and vermillion where the peak does, with its ridge marked; several
-    differ by their dashes, and those named in `datasheet` are thin and black. Above all roofs it is grey. The regions
-    below have names: memory-bound under all roofs, compute-bound under all, and in between what depends on the roof.
-    A point is open where predicted, filled where measured; `quiet` ones are small and grey.
-    `half` draws a dashed line at half of a single roof. `moves` names pairs of points: an arrow leads from first to
-    second, with the gain. `intensities`: ends of the axis. Raises ValueError for a move between points that are not
-    there.
+    differ by their dashes. Above all roofs it is grey. The regions below have names: memory-bound under all roofs,
+    compute-bound under all, and in between what depends on the roof. A point is open where predicted, filled where
+    measured; `quiet` ones are small and grey. `half` draws a dashed line at half of a single roof. `moves` names pairs
+    of points: an arrow leads from first to second, with the gain. `intensities`: ends of the axis. Raises ValueError
+    for a move between points that are not there.
     """
     places = {point.label: (point.intensity, point.measured or point.predicted) for point in points}
     if missing := {name for pair in moves for name in pair} - set(places):
@@ -77,14 +75,14 @@ def roofline(
     ax.set_position((0.62 / WIDTH, 0.48 / height, 1 - 0.75 / WIDTH, 1 - 0.76 / height))
     _shade(ax, roofs, ridges)
     for (name, roof), (_, _, dash) in zip(roofs.items(), itertools.cycle(LOOKS)):
-        _roof(ax, name, roof, dash, name in datasheet)
+        _roof(ax, name, roof, dash)
     _name_roofs(ax, roofs, sorted(point.intensity for point in points), half)
     _mark_ridges(ax, ridges, roofs)
     loud = [point for point in points if point.label not in quiet]
     if half:
         (roof,) = roofs.values()
         lower = Roofline(roof.peak / 2, roof.bandwidth / 2)
-        _roof(ax, "half", lower, DASHES, True)
+        _roof(ax, "half", lower, DASHES, thin=True)
         note(ax, "half the roof", (high, lower.peak), (-6, -8), ha="right")
     for point in points:
         _, ink, marker = _REGIONS[_region(point, roofs)]
@@ -136,7 +134,7 @@ def _shade(ax: Axes, roofs: Mapping[str, Roofline], ridges: Sequence[float]) -> 
     ax.fill_between(xs, tops, ceiling, color=GROUNDS[-1], linewidth=0, zorder=0.5, label="_out of reach")
 
 
-def _roof(ax: Axes, name: str, roof: Roofline, dash: Any, thin: bool) -> None:
+def _roof(ax: Axes, name: str, roof: Roofline, dash: Any, thin: bool = False) -> None:
     """The slanted part and the flat part."""
     low, high = ax.get_xlim()
     style = {"linestyle": dash, "linewidth": 1.1 if thin else 2.6, "marker": "", "zorder": 3, "solid_capstyle": "butt"}

@@ -67,11 +67,21 @@ def plain(source: str) -> str:
     return re.sub(r"^\*\*Sources\.\*\*.*?(?:\n\n|\Z)", "", text, flags=re.DOTALL | re.MULTILINE)
 
 
+def is_further(section: list[NotebookNode]) -> bool:
+    """Whether a section is one that a learner may skip, by its heading."""
+    return "Going further" in section[0].source.split("\n")[0]
+
+
 def lesson(notebook: NotebookNode, further: bool = False) -> list[NotebookNode]:
     """The cells that a reader goes through, or those named `Going further`: no exercises, no teacher's notes."""
     parts = [part for part in sections(notebook) if not re.match(r"## Exercises|### Exercise ", part[0].source)]
-    parts = [part for part in parts if ("Going further" in part[0].source.split("\n")[0]) == further]
-    return [c for part in parts for c in part if c.metadata.get("slideshow", {}).get("slide_type") != "notes"]
+    return [
+        c
+        for part in parts
+        if is_further(part) == further
+        for c in part
+        if c.metadata.get("slideshow", {}).get("slide_type") != "notes"
+    ]
 
 
 def pace(cells: list[NotebookNode]) -> dict[str, int]:
