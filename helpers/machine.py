@@ -354,12 +354,13 @@ def runs(
     return tuple(timing.fastest(its) for its in found)
 
 
-def in_cache(op: Op, rows: int, where: Device = None) -> tuple[float, float]:
-    """Seconds in which a call of the op starts, and in which it would be done if its data stayed in a cache.
+def parts(op: Op, took: float, rows: int, where: Device = None) -> dict[str, float]:
+    """Seconds of a call that took so many: its launch, its own work, and what main memory adds.
 
-    The op is one of `ops(dtype, rows)`. The first is its time on single numbers. For the second a few rows, each as
-    long as before, are used over and over; what they take beyond the start counts as often as they are fewer. It is nan
-    where that cannot be told: where fewer rows are another op, do not fit, or take less than twice the start.
+    The op is one of `ops(dtype, rows)`. The launch is its time on single numbers. Its own work is what it would take
+    with all data in a cache: a few rows, each as long as before, are used over and over; what they take beyond the
+    launch counts as often as they are fewer, and is at most what there is. The two last are one, "work or memory",
+    where that cannot be told: where fewer rows are another op, do not fit, or take less than twice the launch.
     """
     where = torch.device(where or device())
     cache = caches(where).get("L2", 2**20)  # 1 MiB if unknown
@@ -370,11 +371,13 @@ def in_cache(op: Op, rows: int, where: Device = None) -> tuple[float, float]:
         data = [torch.rand(shape, device=where).to(getattr(torch, op.dtype)) for shape in shapes]
         return timing.measure(op.run, inputs=[data], seconds=0.1, threads=torch.get_num_threads()).low
 
-    start = again((1,) * len(shape) for shape in op.shapes)
+    launch = again((1,) * len(shape) for shape in op.shapes)
     fits = sum(map(math.prod, small.shapes)) * getattr(torch, op.dtype).itemsize <= cache / 2
-    took = min(again(small.shapes) for _ in range(3)) if fits else 0
-    told = took > 2 * start and math.isclose(small.intensity, op.intensity, rel_tol=0.1)
-    return start, start + (took - start) * op.flops / small.flops if told else math.nan
+    cached = min(again(small.shapes) for _ in range(3)) if fits else 0
+    if cached <= 2 * launch or not math.isclose(small.intensity, op.intensity, rel_tol=0.1):
+        return {"launch": launch, "work or memory": max(took - launch, 0)}
+    work = max(min((cached - launch) * op.flops / small.flops, took - launch), 0)
+    return {"launch": launch, "own work": work, "main memory": max(took - launch - work, 0)}
 
 
 def _inputs(op: Op, numbers: Tensor) -> list[tuple[Tensor, ...]]:

@@ -3,7 +3,8 @@
 b batch, t token (s: the tokens it may look at), d width, h heads of c channels, kv key heads, f hidden width.
 """
 
-from collections.abc import Callable, Mapping
+import weakref
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -11,6 +12,8 @@ import torch
 from einops import einsum, rearrange
 from torch import Tensor, nn
 from torch.nn import functional as F
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 from torch.utils.checkpoint import checkpoint
 
 
@@ -148,12 +151,29 @@ def loss_of(gpt: GPT, ids: Tensor, *, recompute: bool = False) -> Tensor:
     return F.cross_entropy(logits, ids[:, 1:].flatten())
 
 
+class Live(TorchDispatchMode):
+    """Runs every op, and notes in `history` how many bytes of storage are alive after it: those given, and results.
+
+    A storage that nobody else holds vanishes from the weak set, as from memory. Scratch space inside an op is not seen.
+    """
+
+    def __init__(self, tensors: Iterable[Tensor]) -> None:
+        super().__init__()
+        self.alive, self.history = weakref.WeakSet(x.untyped_storage() for x in tensors), []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: tuple = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        self.alive.update(x.untyped_storage() for x in tree_leaves(result) if isinstance(x, Tensor))
+        self.history.append(sum(storage.nbytes() for storage in self.alive))
+        return result
+
+
 def traced_step(
-    watch: Callable[[list[Tensor]], Any], config: Config, batch: int, *, recompute: bool = False
+    config: Config, batch: int, *, recompute: bool = False, watch: Callable[[list[Tensor]], Any] = Live
 ) -> tuple[list[int], int]:
     """The second training step of a GPT with AdamW, without AdamW's own work, under `watch(weights and moments)`.
 
-    Returns the `history` of that context, which has an entry for each operation, and how many the forward pass made.
+    Returns the `history` of that context, which has an entry for each op, and how many the forward pass made.
     """
     gpt = GPT(config)
     adamw = torch.optim.AdamW(gpt.parameters())

@@ -151,11 +151,12 @@ def test_of_many_ops_no_label_lies_on_another():
 def test_quiet_points_of_a_roofline_have_a_small_name():
     spots = {"slow": (1, 4), "good": (1, 8), "crowded": (5, 20), "behind": (5.05, 20.1), "fast": (1, 14)}
     points = [draw.Point(name, x, measured=rate) for name, (x, rate) in spots.items()]
-    drawing = draw.roofline({"it": Roofline(100, 10)}, points, half=True, quiet=["good", "crowded", "behind"])
+    thin = {"half": Roofline(50, 5), "cache": Roofline(100, 20)}
+    drawing = draw.roofline({"it": Roofline(100, 10)}, points, thin=thin, quiet=["good", "crowded", "behind"])
     sizes = {text.get_text(): text.get_fontsize() for text in drawing.figure.axes[0].texts}
     assert sizes["good"] < sizes["slow"] == sizes["fast"]
-    assert {"slow", "good", "fast"} < set(drawing.words.splitlines()[-1].split(" | "))
-    boxes = boxes_of(drawing, set(spots))
+    assert {"slow", "good", "fast", "half", "cache"} < set(drawing.words.splitlines()[-1].split(" | "))
+    boxes = boxes_of(drawing, {*spots, *thin})
     assert not any(one.overlaps(other) for one, other in itertools.combinations(boxes.values(), 2))
 
 

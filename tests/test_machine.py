@@ -1,7 +1,6 @@
 """What the machine's ceilings and ops run, report and refuse, with times that the test invents; recorded runs."""
 
 import json
-import math
 import re
 import types
 from pathlib import Path
@@ -307,16 +306,19 @@ def test_recorded_runs_are_complete_and_name_no_place(path):
         assert 0 < row["fastest"] <= row["seconds"] and row["disturbed"] in (True, False)
 
 
-def test_in_a_cache_a_call_starts_once_and_what_would_be_another_operation_has_no_time(stopwatch, monkeypatch):
+def test_a_call_has_one_launch_and_is_not_taken_apart_where_fewer_rows_are_another_operation(stopwatch, monkeypatch):
     monkeypatch.setattr(machine, "caches", lambda where: {"L2": 2**20})
     work = {op.name: op for op in machine.ops("float32", 2048)}
     stopwatch.seconds = lambda fn, inputs, threads: 1 + len(inputs[0][0]) / 8
-    start, cached = machine.in_cache(work["softmax"], 2048)  # 16 of its rows are a quarter of the cache
-    assert start == 1.125 and cached == pytest.approx(1.125 + (3 - 1.125) * 2048 / 16)
-    assert math.isnan(machine.in_cache(work["matmul 512"], 2048)[1])  # does not fit
-    assert math.isnan(machine.in_cache(work["attention"], 2048)[1])  # fewer tokens, another intensity
+    parts = machine.parts(work["softmax"], 300.0, 2048)  # 16 of its rows are a quarter of the cache
+    own = (3 - 1.125) * 2048 / 16
+    assert parts == pytest.approx({"launch": 1.125, "own work": own, "main memory": 300 - own - 1.125})
+    faster = machine.parts(work["softmax"], 200.0, 2048)  # than in a cache, which is noise
+    assert faster == pytest.approx({"launch": 1.125, "own work": 200 - 1.125, "main memory": 0})
+    for name in ("matmul 512", "attention"):  # one does not fit, of the other fewer tokens are another intensity
+        assert machine.parts(work[name], 9.125, 2048) == {"launch": 1.125, "work or memory": 8}
     stopwatch.seconds = lambda fn, inputs, threads: 1.0 + (inputs[0][0].numel() > 1)
-    assert math.isnan(machine.in_cache(work["softmax"], 2048)[1])  # its launch hides its work
+    assert "own work" not in machine.parts(work["softmax"], 300.0, 2048)  # its launch hides its work
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")

@@ -147,7 +147,7 @@ def test_opening_and_close(notebook):
     numbers = [int(match[1]) for match in numbered if match]
     assert numbers == list(range(1, len(numbers) + 1)), f"sections are numbered in order; these are {numbers}"
     recap = [cell.source for cell in sections(notebook)[-1]]
-    assert recap[0].startswith("## Recap") and any("**Sources.**" in source for source in recap), "recap and sources"
+    assert recap[0].startswith("## Recap") and any("<summary>Sources<" in source for source in recap), "recap, sources"
 
 
 def test_exercises(path, notebook):

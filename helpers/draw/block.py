@@ -61,9 +61,14 @@ def block(
     flops, times = [box.flops for box in boxes], [own["seconds"] for own in sums]
     waits = [own["seconds"] for own in sums if own["bound"] == "memory"]
     finding = f"{config.name}: {len(waits)} of {len(sums)} kernels are memory-bound"
-    if upto >= 5:
+    if lesson == 7:
+        keeps = [own["keeps"] for own in sums]
+        most = sorted(sorted(range(len(sums)), key=keeps.__getitem__)[-2:])
+        share, names = sum(keeps[place] for place in most) / sum(keeps), [kernels[place][0].name for place in most]
+        finding = f"{config.name}: {' and '.join(names)} keep {share:.0%} of all bytes kept"
+    elif upto >= 6:
         finding += f", in {sum(waits) / sum(times):.0%} of the least time"
-    else:
+    elif upto < 5:
         share = sum(box.flops for box in boxes if box.name in ("scores", "weighted sum")) / sum(flops)
         copies = sum(box.layout == "copy" for box in boxes)
         found = {3: f"{copies} of {len(boxes)} boxes copy", 4: f"{share:.0%} of the FLOPs in scores and weighted sum"}
@@ -94,7 +99,7 @@ def block(
                 ink, tint = _BOUNDS["memory" if box.parameters else "compute"]
                 wide, share = 250 * box.flops / max(flops), box.flops / sum(flops)
                 ax.add_patch(Rectangle((386, _y(row) - 6), wide, 12, color=ink, linewidth=0))
-                _write(ax, 390 + wide, _y(row), f"{share:.0%}" if share > 0.01 else "")
+                _write(ax, 390 + wide, _y(row), f"{share:.0%}" if share >= 0.01 else "< 1%")
             looks[row] = ink, tint
             cells = {"layout": box.layout, "shape": box.shape.replace(", ", "\n")}
             cells |= {"parameters": _short(box.parameters), "FLOPs": _short(box.flops)}

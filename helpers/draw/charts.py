@@ -22,8 +22,8 @@ def lines(series: Series, title: str, xlabel: str, ylabel: str, log: str = "",
           marks: Mapping[str, Place] | None = None, levels: Sizes | None = None) -> Made:  # fmt: skip
     """Lines with their names at the right end: `series` maps a name to its x and its y values, as many of both.
 
-    `log` names the logarithmic axes, as in "xy"; `marks` maps a text to the point (x, y) that it stands beside;
-    `levels` are thin horizontal lines with a name each.
+    `log` names the logarithmic axes, as in "xy"; `marks` maps a text to the point (x, y) that it stands beside,
+    with a dotted line down to the axis; `levels` are thin horizontal lines with a name each.
     """
     fig, ax = canvas(3.1, title, xlabel, ylabel)
     widths = itertools.chain((2.6, 2.0), itertools.repeat(1.4))  # so that a line is seen that lies under another
@@ -37,10 +37,15 @@ def lines(series: Series, title: str, xlabel: str, ylabel: str, log: str = "",
         ax.margins(y=0.12)
         ax.set_xlim(right=max(x[-1] for x, _ in series.values()))
     _levels(ax, levels or {})
+    if not log and min(min(y) for _, y in series.values()) >= 0:
+        ax.set_ylim(bottom=0)
     past_ends(ax)
     for text, at in (marks or {}).items():
         ax.plot(*at, "o", color=BLACK, markerfacecolor="white", markersize=7, zorder=4, clip_on=False, label=text)
     if marks:
+        xs, ys = zip(*marks.values(), strict=True)
+        ax.autoscale(False)
+        ax.vlines(xs, ax.get_ylim()[0], ys, GREY, linestyle=":", linewidth=1.2, label="_drop")
         label_points(ax, marks, label="_mark", weight="bold")
     ends = {name: [number(values[0]), number(values[-1])] for name, (_, values) in series.items()}
     return fig, "; ".join(f"{name}: {' to '.join(dict.fromkeys(pair))}" for name, pair in ends.items())
@@ -51,8 +56,8 @@ def bars(sizes: Mapping[str, float | Sizes], title: str, xlabel: str, limit: tup
     """A bar per row from 0, its size beside it: one number, or the sizes of its named parts (six at most), stacked.
 
     A part named "" is left empty, as in a waterfall; one too small for its number has none. Parts that occur in several
-    rows are named where they are widest, or in a legend if one has no room. `limit` is a name and a place for a line.
-    Raises ValueError for more parts, for negative sizes and for no bars.
+    rows are named where they are widest, or in a legend if one has no room, but not in a waterfall. `limit` is a name
+    and a place for a line. Raises ValueError for more parts, for negative sizes and for no bars.
     """
     stacks = {row: size if isinstance(size, Mapping) else {"_size": size} for row, size in sizes.items()}
     parts = sorted(dict.fromkeys(part for stack in stacks.values() for part in stack), key=bool)  # the empty one first
@@ -62,7 +67,7 @@ def bars(sizes: Mapping[str, float | Sizes], title: str, xlabel: str, limit: tup
     totals = {row: sum(stack.values()) for row, stack in stacks.items()}
     far, ends = max(*totals.values(), limit[1] if limit else 0), np.zeros(len(stacks))
     table = {part: np.array([stack.get(part, 0.0) for stack in stacks.values()]) for part in parts}
-    several = len(parts) > 1 and any(part and sum(widths > 0) > 1 for part, widths in table.items())
+    several = len(parts) > 1 and "" not in table and any(part and sum(widths > 0) > 1 for part, widths in table.items())
     named = several and all(max(widths) > far * (0.03 + 0.014 * len(part)) for part, widths in table.items())
     room = 0.85 + 0.25 * (bool(limit) + (several and not named)) + 0.16 * (title + xlabel).count("\n")
     fig, ax = canvas(room + (0.48 if named else 0.4) * len(stacks), title, xlabel)
@@ -78,8 +83,9 @@ def bars(sizes: Mapping[str, float | Sizes], title: str, xlabel: str, limit: tup
         ends += widths
     for place, total in enumerate(totals.values()):
         note(ax, number(total), (total, place), weight="bold", bbox=PLATE)
-    if "" in table:  # from the end of the bar before
-        ax.vlines(table[""], np.arange(len(stacks)) - 0.7, np.arange(len(stacks)) - 0.3, GREY, linewidth=1.2)
+    for place, before in enumerate([*totals.values()][:-1] if "" in table else (), 1):
+        if table[""][place] == before:  # it goes on where the bar before ended
+            ax.vlines(before, place - 0.7, place - 0.3, GREY, linewidth=1.2)
     ax.set_xlim(0, far * 1.1)
     ax.xaxis.set_major_locator(MaxNLocator(steps=[1, 2, 5, 10]))
     if several and not named:
@@ -168,7 +174,7 @@ def memory_over_time(curves: Mapping[str, Sequence[float]], title: str, phases: 
         look = {"ha": "right" if side < 0 else "left", "color": INKS[colour], "weight": "bold", "bbox": PLATE}
         note(ax, found[-1], peak, (side, 10), **look)
         found[-1] += f" at operation {peak[0]}"
-        beside = place / length - 0.2 if peak[1] == top else beside
+        beside = place / length - 0.32 if peak[1] == top else beside
     for name, first in (phases or {}).items():
         ax.axvline(first, color=GREY, linewidth=0.8, linestyle=DASHES, label="_phase")
         note(ax, name, (first, top * 1.22), (3, 0))

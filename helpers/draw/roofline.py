@@ -4,6 +4,7 @@ import itertools
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -44,7 +45,7 @@ def roofline(
     moves: Sequence[tuple[str, str]] = (),
     intensities: tuple[float, float] | None = None,
     height: float = 3.8,
-    half: bool = False,
+    thin: Mapping[str, Roofline] | None = None,
     quiet: Collection[str] = (),
 ) -> Made:
     """Attainable FLOP/s against intensity in FLOP/byte, both logarithmic: a roof per machine, dtype, unit or memory.
@@ -52,9 +53,10 @@ def roofline(
     A roof is blue where the bandwidth limits it and vermillion where the peak does, with its ridge marked; several
     differ by their dashes. Above all roofs it is grey. The regions below have names: memory-bound under all roofs,
     compute-bound under all, and in between what depends on the roof. A point is open where predicted, filled where
-    measured; `quiet` ones are small and grey. `half` draws a dashed line at half of a single roof. `moves` names pairs
-    of points: an arrow leads from first to second, with the gain. `intensities`: ends of the axis. Raises ValueError
-    for a move between points that are not there.
+    measured; `quiet` ones are small and grey. `thin` are further roofs to compare with, dashed: named at the right
+    end, or on the slope of one that meets the peak of another. `moves` names pairs of points: an arrow leads from
+    first to second, with the gain. `intensities`: ends of the axis. Raises ValueError for a move between points that
+    are not there.
     """
     places = {point.label: (point.intensity, point.measured or point.predicted) for point in points}
     if missing := {name for pair in moves for name in pair} - set(places):
@@ -76,14 +78,16 @@ def roofline(
     _shade(ax, roofs, ridges)
     for (name, roof), (_, _, dash) in zip(roofs.items(), itertools.cycle(LOOKS)):
         _roof(ax, name, roof, dash)
-    _name_roofs(ax, roofs, sorted(point.intensity for point in points), half)
+    _name_roofs(ax, roofs, sorted(point.intensity for point in points), bool(thin))
     _mark_ridges(ax, ridges, roofs)
     loud = [point for point in points if point.label not in quiet]
-    if half:
-        (roof,) = roofs.values()
-        lower = Roofline(roof.peak / 2, roof.bandwidth / 2)
-        _roof(ax, "half", lower, DASHES, thin=True)
-        note(ax, "half the roof", (high, lower.peak), (-6, -8), ha="right")
+    for name, roof in (thin or {}).items():
+        joins = roof.peak in [other.peak for other in roofs.values()]
+        _roof(ax, name, roof, DASHES, thin=1 if joins else 2)
+        if joins:
+            _on_slope(ax, name, roof, 1.15 * low)
+        else:
+            note(ax, name, (high, roof.peak), (-6, -8), ha="right")
     for point in points:
         _, ink, marker = _REGIONS[_region(point, roofs)]
         ink, size = (ink, 7.5) if point in loud else (GREY, 5)
@@ -99,10 +103,10 @@ def roofline(
         bend = ax.transData.inverted().transform((start + end) / 2 + 0.075 * (end - start)[::-1] * (1, -1))
         ax.plot([x, bend[0], right], [rate, bend[1], better], linewidth=0, marker="", label="_move")  # labels keep off
         label_points(ax, {f"× {number(better / rate)}": bend}, weight="bold")
-    look = {"fontsize": 8, "zorder": 7, "weight": "bold" if half else "normal"}
+    look = {"fontsize": 8, "zorder": 7, "weight": "bold" if thin else "normal"}
     labels = label_points(ax, {point.label: places[point.label] for point in loud}, **look)
     label_points(ax, {name: at for name, at in places.items() if name in quiet}, fontsize=7, color=INKS[GREY])
-    for label, point in zip(labels, loud if half else (), strict=False):
+    for label, point in zip(labels, loud if thin else (), strict=False):
         label.set(color=INKS[_REGIONS[_region(point, roofs)][1]])
     found: dict[str, list[str]] = {}
     for point in points:
@@ -134,11 +138,12 @@ def _shade(ax: Axes, roofs: Mapping[str, Roofline], ridges: Sequence[float]) -> 
     ax.fill_between(xs, tops, ceiling, color=GROUNDS[-1], linewidth=0, zorder=0.5, label="_out of reach")
 
 
-def _roof(ax: Axes, name: str, roof: Roofline, dash: Any, thin: bool = False) -> None:
-    """The slanted part and the flat part."""
+def _roof(ax: Axes, name: str, roof: Roofline, dash: Any, thin: int = 0) -> None:
+    """The slanted part and the flat part, or so many thin parts."""
     low, high = ax.get_xlim()
     style = {"linestyle": dash, "linewidth": 1.1 if thin else 2.6, "marker": "", "zorder": 3, "solid_capstyle": "butt"}
-    for part, ink, ends in (("memory roof", BLUE, (low, roof.ridge)), ("peak", VERMILLION, (roof.ridge, high))):
+    parts = ("memory roof", BLUE, (low, roof.ridge)), ("peak", VERMILLION, (roof.ridge, high))
+    for part, ink, ends in parts[: thin or 2]:
         rates = [roof.attainable(x) for x in ends]
         ax.plot(ends, rates, color=BLACK if thin else ink, label=f"{name}, {part}", **style)
 
@@ -153,12 +158,18 @@ def _name_roofs(ax: Axes, roofs: Mapping[str, Roofline], spots: Sequence[float],
             note(ax, flat + units.si(roof.peak, "FLOP/s"), (high, roof.peak), (-4, 8), ha="right", zorder=8)
         if roof.bandwidth not in slopes[:place]:
             slant = f"{name}: " if slopes.count(roof.bandwidth) == 1 and len(roofs) > 1 else ""
-            start, end = (ax.transData.transform((x, roof.attainable(x))) for x in (low, roof.ridge))
-            angle = math.degrees(math.atan2(*(end - start)[::-1]))
             stops = itertools.pairwise([low, *(x for x in spots if low < x < roof.ridge), roof.ridge])
             x = math.sqrt(math.prod(max(stops, key=lambda gap: gap[1] / gap[0])))
-            look = {"ha": "center", "va": "bottom", "rotation": angle, "rotation_mode": "anchor", "zorder": 8}
-            note(ax, slant + units.si(roof.bandwidth * (1 + 1e-9), "B/s"), (x, roof.attainable(x)), (-3, 4), **look)
+            _on_slope(ax, slant + units.si(roof.bandwidth * (1 + 1e-9), "B/s"), roof, x)
+
+
+def _on_slope(ax: Axes, text: str, roof: Roofline, x: float) -> None:
+    """A text on the slanted part of a roof: around x, or behind it where it begins."""
+    low, _ = ax.get_xlim()
+    start, end = (ax.transData.transform((x, roof.attainable(x))) for x in (low, roof.ridge))
+    angle, begins = math.degrees(math.atan2(*(end - start)[::-1])), x < 1.2 * low
+    look = {"va": "bottom", "rotation": angle, "rotation_mode": "anchor", "zorder": 8}
+    note(ax, text, (x, roof.attainable(x)), (3, 6) if begins else (-3, 4), ha="left" if begins else "center", **look)
 
 
 def _mark_ridges(ax: Axes, ridges: Sequence[float], roofs: Mapping[str, Roofline]) -> None:
@@ -179,6 +190,8 @@ def bandwidth_sweep(
 ) -> Made:
     """Bandwidth in byte/s against the working set in bytes, both logarithmic, with a line at the size of each cache.
 
+    The median of a level stands at its foot.
+
     `disturbed` are the working sets of which no quiet sample was taken: they stand as crosses aside of the line, unless
     all are.
     """
@@ -194,17 +207,19 @@ def bandwidth_sweep(
         legend(ax)
     low, high, small = min(bandwidths.values()), max(bandwidths.values()), {"bbox": PLATE}
     ax.set_xscale("log", base=2)
-    ax.set(yscale="log", ylim=(low / 1.6, high * 2.4), xmargin=0.07)
+    ax.set(yscale="log", ylim=(low / 2, high * 2.4), xlim=(sizes[0] / 2.2, sizes[-1] * 1.6))
     for name, size in caches.items():
         ax.axvline(size, color=BLACK, linewidth=1, linestyle=DASHES, marker="", label=f"_{name}")
         note(ax, f"{name} {units.iec(size)}", (size, 2.2 * high), (-3, 0), **small, ha="right", va="top")
     if caches:
         note(ax, "main\nmemory", (max(caches.values()), 2.2 * high), (3, 0), **small, va="top")
-    levels = [[size for size in quiet if low_ < size < high_] for low_, high_ in itertools.pairwise(caches.values())]
-    middles = [level[len(level) // 2] for level in levels if level]  # a rate for each step, far from its edges
-    for size in {fast, quiet[-1], *middles}:
-        shift, rate = ((0, 11) if size < quiet[-1] else (6, -12)), bandwidths[size]
-        note(ax, units.si(rate, "B/s"), (size, rate), shift, **small, ha="right" if shift[0] else "center")
+    ends = [sizes[0] / 2, *caches.values(), 2 * sizes[-1]]
+    for place, (left, right) in enumerate(itertools.pairwise(ends)):  # the median of each level, at its foot
+        if level := [bandwidths[size] for size in quiet if left < size <= right]:
+            left, right = max(left, sizes[0] / 2.2), min(right, sizes[-1] * 1.6)
+            ax.axvspan(left, right, color=GROUNDS[0 if place % 2 else 1], linewidth=0, zorder=0, label="_level")
+            middle = math.sqrt(left * right)
+            note(ax, units.si(median(level), "B/s"), (middle, low / 2), (0, 8), ha="center", weight="bold")
     ticks = sizes[:: max(1, len(sizes) // 6)]
     ax.set_xticks(ticks, map(units.iec, ticks))
     log_ticks(ax.yaxis, EngFormatter(sep=" "))

@@ -18,6 +18,7 @@ guess("backward_products", "33.6 for the gradient of w2, 33.6 for that of the hi
     (134.2, "That is the gradient of w1 alone: the second layer has two more."),
     (335.5, "That is the rule, twice the forward pass: one of its four products does not run."),
     (167.8, "That is as much as the forward pass, or the gradients of the weights alone: three products run."),
+    (302, "One product does not run, but it is the first layer's: nobody asks for the gradient of x."),
     (369.1, "That is the whole step."),
     (100.7, "Those are MACs."))
 
@@ -35,7 +36,8 @@ guess("count_over_rule", "The attention products have no parameters: they add ab
     (16.7, "That is T / D: the other products have 24 D, attention 4 T."),
     (15, "That was GPT-2 small, where T is 1.3 D: here it is 0.17 D."))
 
-guess("block_rate", "In notebook 06 you measure the peak that it is a share of.")
+guess("block_rate",
+    "It stays below the peak, since the other ops take time for hardly a FLOP. Notebook 06 measures the peak.")
 guess("right_mfu", "312 TFLOP/s are four times 77.97, so it is a quarter of the published 0.59.",
     (0.59, "That is by the published peak: this one is four times as high."),
     (15, "In percent: as a fraction of 1, please."),

@@ -38,10 +38,16 @@ guess("gelu_bytes", "Eight operators move 18 tensors; the fused one moves 2.",
     (1, "Each result in between goes to memory and comes back."))
 
 guess("critical_rows", "A little more than the ridge, since the activations have bytes, too.",
-    (295, "That is for the weights alone."), (301, "Is the output forgotten? It has bytes, too."),
+    (295, "That is for the weights alone."),
+    (301, "Near the ridge, inputs and outputs have bytes enough to matter, both of them."),
     (163, "That is with int8 weights: these have two bytes."),
     *((rows, "A multiply-add is two FLOPs, and a weight has two bytes.") for rows in (148, 590)),
     (20, "That is the ridge of the vector units."))
+
+guess("decoding_attention", "Nearly S / S: each key and value is read for one query.",
+    (2048, "That is prefill, where thousands of queries share each key."),
+    (4096, "Divide T · S by T + S."), (295, "That is the ridge."),
+    (2, "A number has 2 bytes here."), (0.5, "A multiply-add is two FLOPs."))
 
 guess("users_64", "A step for 64 reads the weights once, and 64 caches.",
     (64, "So it would be if all bytes were weights: each user's cache is read as well."),

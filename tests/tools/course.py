@@ -62,9 +62,8 @@ def sections(notebook: NotebookNode) -> list[list[NotebookNode]]:
 
 def plain(source: str) -> str:
     """The text of a markdown cell that a reader reads: no code fences, link targets, tags and sources."""
-    text = re.sub(r"```.*?```|<[^>]*>", " ", source, flags=re.DOTALL)
-    text = re.sub(r"\]\([^)]*\)", "]", text)
-    return re.sub(r"^\*\*Sources\.\*\*.*?(?:\n\n|\Z)", "", text, flags=re.DOTALL | re.MULTILINE)
+    text = re.sub(r"<details><summary>Sources<.*?</details>|```.*?```|<[^>]*>", " ", source, flags=re.DOTALL)
+    return re.sub(r"\]\([^)]*\)", "]", text)
 
 
 def is_further(section: list[NotebookNode]) -> bool:
