@@ -66,6 +66,8 @@ def block(
         most = sorted(sorted(range(len(sums)), key=keeps.__getitem__)[-2:])
         share, names = sum(keeps[place] for place in most) / sum(keeps), [kernels[place][0].name for place in most]
         finding = f"{config.name}: {' and '.join(names)} keep {share:.0%} of all bytes kept"
+    elif upto == 5:
+        finding = f"{config.name}: {_sums(boxes)['FLOP/B']} FLOP/B, yet {finding.removeprefix(f'{config.name}: ')}"
     elif upto >= 6:
         finding += f", in {sum(waits) / sum(times):.0%} of the least time"
     elif upto < 5:
@@ -97,9 +99,9 @@ def block(
         for box in kernel:
             if upto == 4:
                 ink, tint = _BOUNDS["memory" if box.parameters else "compute"]
-                wide, share = 250 * box.flops / max(flops), box.flops / sum(flops)
+                wide, part = 250 * box.flops / max(flops), box.flops / sum(flops)
                 ax.add_patch(Rectangle((386, _y(row) - 6), wide, 12, color=ink, linewidth=0))
-                _write(ax, 390 + wide, _y(row), f"{share:.0%}" if share >= 0.01 else "< 1%")
+                _write(ax, 390 + wide, _y(row), f"{part:.0%}" if part >= 0.01 else "< 1%")
             looks[row] = ink, tint
             cells = {"layout": box.layout, "shape": box.shape.replace(", ", "\n")}
             cells |= {"parameters": _short(box.parameters), "FLOPs": _short(box.flops)}
@@ -114,9 +116,13 @@ def block(
         for x, part, colour in ((508, "seconds", ink), (634, "keeps", BLACK))[: max(upto - 5, 0)]:
             wide = 62 * own[part] / max(other[part] for other in sums)
             ax.add_patch(Rectangle((x, _y(middle) + 8), wide, 4, color=colour, linewidth=0))
+    if upto == 4:  # the attention products together
+        top, foot = (_y([box.name for box in boxes].index(name)) for name in ("scores", "weighted sum"))
+        ax.plot([540, 548, 548, 540], [top, top, foot, foot], color=INKS[GREY], linewidth=1.2, **_PLAIN)
+        _write(ax, 556, (top + foot) / 2, f"together {share:.0%}", weight="bold")
     ax.plot([30, right], [_y(row - 0.5)] * 2, color=BLACK, linewidth=0.8, **_PLAIN)
     _write(ax, _MIDDLE, _y(row), "the block", "center", weight="bold")
-    total = _sums(boxes) | {"ridge": "", "parameters": _short(sum(box.parameters for box in boxes))}
+    total = _sums(boxes) | {"ridge": "no side", "parameters": _short(sum(box.parameters for box in boxes))}
     total |= {"FLOPs": _short(sum(flops)), "time": units.duration(sum(times))}
     words.append(_cells(ax, "the block", total, row, upto, lesson, weight="bold"))
     _stack(ax, boxes, looks)

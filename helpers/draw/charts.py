@@ -37,15 +37,13 @@ def lines(series: Series, title: str, xlabel: str, ylabel: str, log: str = "",
         ax.margins(y=0.12)
         ax.set_xlim(right=max(x[-1] for x, _ in series.values()))
     _levels(ax, levels or {})
-    if not log and min(min(y) for _, y in series.values()) >= 0:
-        ax.set_ylim(bottom=0)
     past_ends(ax)
     for text, at in (marks or {}).items():
         ax.plot(*at, "o", color=BLACK, markerfacecolor="white", markersize=7, zorder=4, clip_on=False, label=text)
     if marks:
-        xs, ys = zip(*marks.values(), strict=True)
         ax.autoscale(False)
-        ax.vlines(xs, ax.get_ylim()[0], ys, GREY, linestyle=":", linewidth=1.2, label="_drop")
+        for x, y in marks.values():
+            ax.plot([x, x], [ax.get_ylim()[0], y], ":", color=GREY, linewidth=1.2, marker="", label="_drop", zorder=1)
         label_points(ax, marks, label="_mark", weight="bold")
     ends = {name: [number(values[0]), number(values[-1])] for name, (_, values) in series.items()}
     return fig, "; ".join(f"{name}: {' to '.join(dict.fromkeys(pair))}" for name, pair in ends.items())
@@ -98,11 +96,15 @@ def bars(sizes: Mapping[str, float | Sizes], title: str, xlabel: str, limit: tup
 
 
 def _levels(ax: Axes, levels: Sizes, end: float = 0, low: float = 0) -> None:
-    """Thin horizontal lines, named from the left end, 0, or up to a share of the width; those under `low` below it."""
+    """Thin horizontal lines, named from the left end, 0, or up to a share of the width; those under `low` below it.
+
+    The second line of a name stands below in any case.
+    """
     look = {"xycoords": ax.get_yaxis_transform(), "ha": "right" if end else "left"}
     for name, height in levels.items():
         ax.axhline(height, color=GREY, linewidth=1.2, marker="", zorder=1.5, label="_level")
-        note(ax, name, (end, height), (-5 if end else 5, 7 if height > low else -8), **look)
+        for text, shift in zip(name.split("\n"), (7 if height > low else -8, -8), strict=False):
+            note(ax, text, (end, height), (-5 if end else 5, shift), **look)
 
 
 def _rows(ax: Axes, names: Sequence[str], limits: Sizes) -> None:
@@ -156,11 +158,12 @@ def dots(values: Mapping[str, float | Place], title: str, xlabel: str, roles: Se
 
 @drawn("Memory over time")
 def memory_over_time(curves: Mapping[str, Sequence[float]], title: str, phases: Mapping[str, int] | None = None,
-                     levels: Sizes | None = None, start: int = 0) -> Made:  # fmt: skip
+                     levels: Sizes | None = None, start: int = 0, places: Sequence[int] = ()) -> Made:  # fmt: skip
     """Bytes in use after each operation of a step, a filled curve for each way to run it, named at its peak.
 
     `phases` maps a name to the index of the operation with which it begins: {"forward": 0, "backward": 40}; `levels`
     are thin horizontal lines with a name each, left of a peak in the middle. The first operation is number `start`.
+    `places` are operations of the first curve that get a number, from 1.
     """
     fig, ax = canvas(3.1, title, "operations so far (not time)", "memory")
     length, top, found, beside = max(map(len, curves.values())) - 1, max(map(max, curves.values())), [], 0.0
@@ -175,6 +178,10 @@ def memory_over_time(curves: Mapping[str, Sequence[float]], title: str, phases: 
         note(ax, found[-1], peak, (side, 10), **look)
         found[-1] += f" at operation {peak[0]}"
         beside = place / length - 0.32 if peak[1] == top else beside
+    for number_, place in enumerate(places, 1):
+        note(
+            ax, str(number_), (place + 0.5, next(iter(curves.values()))[place - start]), (0, 8), ha="center", bbox=PLATE
+        )
     for name, first in (phases or {}).items():
         ax.axvline(first, color=GREY, linewidth=0.8, linestyle=DASHES, label="_phase")
         note(ax, name, (first, top * 1.22), (3, 0))

@@ -207,7 +207,7 @@ def label_points(ax: Axes, points: Mapping[str, Place], **style: Any) -> list[An
     for text, at in points.items():
         label, least = note(ax, text, at, (0, 0), arrowprops=look, **style), math.inf
         start, size = ax.transData.transform(at), Text.get_window_extent(label).size
-        inked = np.concatenate([line.interpolated(300).vertices for line in lines])
+        inked = np.concatenate([line.interpolated(1 + 300 // len(line)).vertices for line in lines])
         for far, way in itertools.product((6, 18, 32, 50, 70), ways):
             middle = start + way * (far * ax.figure.dpi / 72 + size / 2)
             box, lead = Bbox([middle - size / 2 - 2, middle + size / 2 + 2]), Line([start + 8 * way, middle])

@@ -11,7 +11,7 @@ from helpers.exercises.exercise import exercise, guess, whole
 # fmt: off
 
 guess("race", "",
-    (2048, "That is the ratio of the FLOPs."))
+    (2048, "That is the ratio of the FLOPs."), (1.73, "So it could be on an H100: this is your machine."))
 
 guess("relu_bytes", "2 bytes in and 2 bytes out for each number.",
     (lambda right: right / 2, "You forgot the write."),
@@ -29,7 +29,7 @@ guess("square_matmul", "It is n/3: 2n³ FLOPs, and three matrices of 2n² bytes 
 guess("memory_bound_of_five", "All but the matmul.",
     (5, "The matmul uses each number that it reads a thousand times."),
     (1, "That one is compute-bound: the question is how many are not."),
-    (3, "Was it GELU that you left out, or matrix-vector? By their units both are far below the ridge."))
+    (3, "Was it GELU that you left out, or matrix-vector? Of both the bytes take far longer."))
 guess("my_ridge", "", (295, "That is the ridge of an H100's matrix units."))
 
 guess("gelu_bytes", "Eight operators move 18 tensors; the fused one moves 2.",
@@ -53,7 +53,6 @@ guess("users_64", "A step for 64 reads the weights once, and 64 caches.",
     (64, "So it would be if all bytes were weights: each user's cache is read as well."),
     (4343, "Those are tokens per second: how many times as many as for one?"),
     (1, "So it would be if all bytes were caches: the weights are read once for all users."),
-    (8, "Is that the square root? Put 64 and 1 into the formula."),
     (lambda right: right / 64, "That is what each of them gets, beside one alone."))
 
 exercise("saxpy_intensity",
