@@ -58,7 +58,7 @@ def roofline(
     first to second, with the gain. `intensities`: ends of the axis. Raises ValueError for a move between points that
     are not there.
     """
-    places = {point.label: (point.intensity, point.measured or point.predicted) for point in points}
+    places, quiet = {point.label: (point.intensity, point.measured or point.predicted) for point in points}, set(quiet)
     if missing := {name for pair in moves for name in pair} - set(places):
         raise ValueError(f"there is no point {', '.join(sorted(missing))} to draw a move of; there are {list(places)}")
     ridges = sorted({roof.ridge for roof in roofs.values()})
@@ -103,9 +103,19 @@ def roofline(
         bend = ax.transData.inverted().transform((start + end) / 2 + 0.075 * (end - start)[::-1] * (1, -1))
         ax.plot([x, bend[0], right], [rate, bend[1], better], linewidth=0, marker="", label="_move")  # labels keep off
         label_points(ax, {f"× {number(better / rate)}": bend}, weight="bold")
+    small, crowd = {"fontsize": 7, "color": INKS[GREY]}, set()
+    right = sorted((at, name) for name, at in places.items() if at[0] > ridges[-1])
+    if sum(name in quiet for _, name in right) > 3:  # on stairs below them, so that no lead crosses a name
+        crowd = quiet & {name for _, name in right}
+        foot = min(at[1] for at, _ in right) / 1.5
+        for at, name in right:
+            if name in crowd:
+                foot /= 1.21
+                ax.plot([at[0]] * 2, [at[1], foot], color=GREY, linewidth=0.6, marker="", label="_lead", zorder=2)
+                note(ax, name, (at[0], foot), (-2, 0), ha="right", **small)
     look = {"fontsize": 8, "zorder": 7, "weight": "bold" if thin else "normal"}
     labels = label_points(ax, {point.label: places[point.label] for point in loud}, **look)
-    label_points(ax, {name: at for name, at in places.items() if name in quiet}, fontsize=7, color=INKS[GREY])
+    label_points(ax, {name: at for name, at in places.items() if name in quiet - crowd}, **small)
     for label, point in zip(labels, loud if thin else (), strict=False):
         label.set(color=INKS[_REGIONS[_region(point, roofs)][1]])
     found: dict[str, list[str]] = {}

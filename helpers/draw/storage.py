@@ -205,9 +205,9 @@ def merging(views: Views, title: str) -> Made:
 
 
 @drawn("Strips of cells")
-def strips(rows_: Mapping[str, Sequence[Any]], title: str, xlabel: str, tint: Callable[[Any], int] | None = None,
+def strips(rows_: Mapping[str, Sequence[Any]], title: str, xlabel: str, tint: Callable[[Any], int | None] | None = None,
            parts: Sequence[str] = ()) -> Made:  # fmt: skip
-    """A strip of cells per row, each with its text, wider by empty ones behind it; `tint` gives the number of its tint.
+    """A strip of cells per row, each with its text, wider by empty ones behind it; `tint` gives its tint's number.
 
     `parts` names equal parts of the strips, with a bracket above each; with them the places have no numbers.
     """
@@ -218,7 +218,8 @@ def strips(rows_: Mapping[str, Sequence[Any]], title: str, xlabel: str, tint: Ca
         look = {"fontsize": 10 if length < 24 else 7, "va": "center_baseline"}
         for place, text in ((place, text) for place, text in enumerate(strip) if text != ""):
             wide = 1 + len([*itertools.takewhile(lambda text: text == "", strip[place + 1 :])])
-            cell(ax, place, row - 0.36, str(text), TINTS[tint(text) % len(TINTS)], 0.72, wide, label=str(text), **look)
+            colour = "white" if (number := tint(text)) is None else TINTS[number % len(TINTS)]
+            cell(ax, place, row - 0.36, str(text), colour, 0.72, wide, label=str(text), **look)
     for k, name in enumerate(parts):
         left, right = k * length / len(parts) + 0.03, (k + 1) * length / len(parts) - 0.03
         ax.plot([left, left, right, right], [-0.5, -0.6, -0.6, -0.5], color=GREY, linewidth=1, marker="", label="_part")

@@ -32,7 +32,7 @@ guess("attention_of_32", "Each user has a cache of their own: FLOPs and bytes gr
     *((times, "A batch shares weights, and attention has none.") for times in (8, 32)),
     (lambda right: 7.63 * right, "So it is for q k v, whose weights all users share."),
     (1 / 8, "It takes longer, for more work: the rate stays."))
-guess("gelu_in_a_cache", "",
+guess("gelu_in_a_cache", "Left of the ridge is a place, not yet a cause.",
     *((lambda right, slower=slower: slower if right > 1 else None, "Slower, though its bytes come from a cache?")
       for slower in (0.1, 0.3, 0.5)))
 

@@ -95,7 +95,7 @@ exercise("largest_batch",
      "Round down: only whole texts that fit count. And when the states alone are too large, return 0."),
     (_fit(states=0), "You forgot the states: 16 bytes per parameter, shared by the devices."),
     *((_fit(states=kept), "With AdamW a parameter takes 16 bytes: value, gradient and two moments.")
-      for kept in (4, 8, 12)),
+      for kept in (4, 8, 12, 14)),
     (_fit(shared=False), "You put all the states on each device: here they are shared."),
     (lambda memory, devices, *a: devices * _fit()(memory, devices, *a), _ALL),
     (lambda memory, devices, n, each: max(floor((memory * devices - 16 * n) / each), 0), _ALL),
