@@ -136,6 +136,9 @@ def test_bits_show_each_digit_and_the_place_values(fmt):
     (lambda: draw.bits(1, "float16"), "fraction 1 0 + 1/1024"),  # subnormal: no hidden 1
     (lambda: draw.bars({"r": {"p": 2, "q": 4, "tiny": 0.01}}, "t", "bytes"), "2 | 4 | 6.01"),
     (lambda: draw.bandwidth_sweep(SWEEP, {}, disturbed=[2**20]), "1 of 3 points are disturbed: 1 MiB."),
+    (lambda: draw.bandwidth_sweep({2**14: 8e9, 2**15: 6e9, 2**16: 2e9}, {"L1": 2**15}), "7 GB/s | 2 GB/s"),  # medians
+    (lambda: draw.block(LLAMA, 1, 8192, upto=7), "gated SiLU and down keep 68% of all bytes kept"),
+    (lambda: draw.memory_over_time({"a": [1e9, 3e9, 2e9]}, "t", start=5, places=[6, 7]), "a 3 GB | 1 | 2"),
 ])  # fmt: skip
 def test_what_no_notebook_shows_is_said_in_words(call, words):
     assert words in call().words
@@ -156,8 +159,29 @@ def test_quiet_points_of_a_roofline_have_a_small_name():
     sizes = {text.get_text(): text.get_fontsize() for text in drawing.figure.axes[0].texts}
     assert sizes["good"] < sizes["slow"] == sizes["fast"]
     assert {"slow", "good", "fast", "half", "cache"} < set(drawing.words.splitlines()[-1].split(" | "))
+    turned = {text.get_text(): text.get_rotation() for text in drawing.figure.axes[0].texts}
+    assert turned["half"] == 0 < turned["cache"]  # at the right end, and on the slope
     boxes = boxes_of(drawing, {*spots, *thin})
     assert not any(one.overlaps(other) for one, other in itertools.combinations(boxes.values(), 2))
+
+
+def test_crowded_quiet_points_have_their_names_on_stairs_below_all_points():
+    places = {f"op {k}": (20.0 + 10 * k, 90.0 - k % 2) for k in range(5)} | {"low": (30.0, 40.0)}
+    points = [draw.Point(name, x, measured=rate) for name, (x, rate) in places.items()]
+    drawing = draw.roofline({"it": Roofline(100, 10)}, points, quiet=list(places)[:5])
+    boxes = boxes_of(drawing, set(places))
+    steps = [boxes[f"op {k}"] for k in range(5)]
+    assert all(one.y0 > other.y1 for one, other in itertools.pairwise(steps))
+    assert steps[0].y1 < drawing.figure.axes[0].transData.transform(places["low"])[1]
+
+
+def test_marks_stand_on_the_axis_and_bars_of_a_waterfall_hang_together_where_they_go_on():
+    (ax,) = draw.lines({"a": ([1, 9], [1, 9])}, "t", "x", "y", "xy", {"here": (3, 3)}).figure.axes
+    (drop,) = (line for line in ax.lines if line.get_label() == "_drop")
+    assert [*drop.get_xdata()] == [3, 3] and [*drop.get_ydata()] == [ax.get_ylim()[0], 3]
+    for start, joints in ((5, 1), (4, 0)):
+        (ax,) = draw.bars({"r": {"first": 5}, "s": {"": start, "second": 3}}, "t", "x").figure.axes
+        assert len(ax.collections) == joints
 
 
 def test_parts_are_named_in_the_bars_or_in_a_legend_and_not_at_all_where_rows_name_them():
@@ -172,6 +196,8 @@ def test_parts_are_named_in_the_bars_or_in_a_legend_and_not_at_all_where_rows_na
 def test_an_empty_text_widens_the_cell_before_it():
     (ax,) = draw.strips({"names": ["a", "", "b"], "cells": [1, 2, 3]}, "t", "x").figure.axes
     assert [box.get_width() for box in ax.patches] == [2, 1, 1, 1, 1]
+    (ax,) = draw.strips({"cells": [0, 1]}, "t", "x", tint=lambda cell: cell or None).figure.axes
+    assert [to_rgb(box.get_facecolor()) for box in ax.patches] == [(1, 1, 1), to_rgb(draw.TINTS[1])]
 
 
 @pytest.mark.parametrize(("call", "words"), [
