@@ -285,7 +285,8 @@ def _apart(asked: float, right: float, unit: str) -> str:
     if not right or not asked or (asked < 0) != (right < 0):
         return f"too {side}"
     if unit == "%" and not _good(asked, right):
-        return f"{_digits(abs(asked - right))} points too {side}"
+        far = _digits(abs(asked - right))
+        return f"{far} point{'s' * (far != '1')} too {side}"
     factor = max(asked / right, right / asked)
     if factor >= 2:
         return f"too {side} by a factor of {_digits(factor)}"

@@ -138,7 +138,7 @@ def test_bits_show_each_digit_and_the_place_values(fmt):
     (lambda: draw.bandwidth_sweep(SWEEP, {}, disturbed=[2**20]), "1 of 3 points are disturbed: 1 MiB."),
     (lambda: draw.bandwidth_sweep({2**14: 8e9, 2**15: 6e9, 2**16: 2e9}, {"L1": 2**15}), "7 GB/s | 2 GB/s"),  # medians
     (lambda: draw.block(LLAMA, 1, 8192, upto=7), "gated SiLU and down keep 68% of all bytes kept"),
-    (lambda: draw.memory_over_time({"a": [1e9, 3e9, 2e9]}, "t", start=5, places=[6, 7]), "a 3 GB | 1 | 2"),
+    (lambda: draw.memory_over_time({"a": [1e9, 3e9, 2e9]}, "t", start=5, jump=1e9), "a 3 GB | 1 | 2"),
 ])  # fmt: skip
 def test_what_no_notebook_shows_is_said_in_words(call, words):
     assert words in call().words

@@ -395,6 +395,7 @@ def test_compare_takes_amounts_as_people_write_them():
     assert repr(compare("nan", math.nan)) == "You predicted 'nan'; it is nan: as predicted."
     assert "It stays finite" in repr(compare(math.inf, 4e-10, about="float16_run"))
     assert repr(compare(1020, 28, "%")) == "You predicted 1,020 %; it is 28 %: 992 points too high."
+    assert repr(compare(2, 3, "%")) == "You predicted 2 %; it is 3 %: 1 point too low."
     assert "cannot be read" not in repr(compare("-inf", 1.5)) and "cannot be read" in repr(compare("3/0", 1.5))
     assert repr(compare(20, 40, "billion parameters")).startswith("You predicted 20 billion parameters; it is 40 bill")
 

@@ -1,6 +1,7 @@
 """Charts of any lesson: lines, bars, dots on a logarithmic axis, memory over time."""
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -158,12 +159,12 @@ def dots(values: Mapping[str, float | Place], title: str, xlabel: str, roles: Se
 
 @drawn("Memory over time")
 def memory_over_time(curves: Mapping[str, Sequence[float]], title: str, phases: Mapping[str, int] | None = None,
-                     levels: Sizes | None = None, start: int = 0, places: Sequence[int] = ()) -> Made:  # fmt: skip
+                     levels: Sizes | None = None, start: int = 0, jump: float = math.inf) -> Made:  # fmt: skip
     """Bytes in use after each operation of a step, a filled curve for each way to run it, named at its peak.
 
     `phases` maps a name to the index of the operation with which it begins: {"forward": 0, "backward": 40}; `levels`
     are thin horizontal lines with a name each, left of a peak in the middle. The first operation is number `start`.
-    `places` are operations of the first curve that get a number, from 1.
+    The jumps of the first curve by at least `jump` bytes, up or down, are numbered from 1.
     """
     fig, ax = canvas(3.1, title, "operations so far (not time)", "memory")
     length, top, found, beside = max(map(len, curves.values())) - 1, max(map(max, curves.values())), [], 0.0
@@ -178,10 +179,10 @@ def memory_over_time(curves: Mapping[str, Sequence[float]], title: str, phases: 
         note(ax, found[-1], peak, (side, 10), **look)
         found[-1] += f" at operation {peak[0]}"
         beside = place / length - 0.32 if peak[1] == top else beside
-    for number_, place in enumerate(places, 1):
-        note(
-            ax, str(number_), (place + 0.5, next(iter(curves.values()))[place - start]), (0, 8), ha="center", bbox=PLATE
-        )
+    first, *_ = curves.values()
+    jumps = [place for place in range(1, len(first)) if abs(first[place] - first[place - 1]) >= jump]
+    for count, place in enumerate(jumps, 1):
+        note(ax, str(count), (start + place + 0.5, first[place]), (0, 8), ha="center", bbox=PLATE)
     for name, first in (phases or {}).items():
         ax.axvline(first, color=GREY, linewidth=0.8, linestyle=DASHES, label="_phase")
         note(ax, name, (first, top * 1.22), (3, 0))

@@ -47,7 +47,7 @@ guess("critical_rows", "A little more than the ridge, since the activations have
 guess("decoding_attention", "Nearly S / S: each key and value is read for one query.",
     (2048, "That is prefill, where thousands of queries share each key."),
     (4096, "Divide T · S by T + S."), (295, "That is the ridge."),
-    (2, "A number has 2 bytes here."), (0.5, "A multiply-add is two FLOPs."))
+    (2, "A number has 2 bytes here."), (0.5, "T/2 holds where T and S are equal: here T is 1 and S is 4096."))
 
 guess("users_64", "A step for 64 reads the weights once, and 64 caches.",
     (64, "So it would be if all bytes were weights: each user's cache is read as well."),

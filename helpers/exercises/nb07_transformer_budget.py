@@ -25,6 +25,7 @@ guess("peak_of_step", "At the loss three tables as large as the logits are alive
     (31.7, "Did you count one table of that size?"),
     (46.1, "That is the sum and one more table: no weight has its gradient yet."),
     (lambda right: right - 10.24, "Did you count two tables of that size?"),
+    (62.5, "Did you count four tables of that size? The logits are freed before the backward pass."),
     (56.4, "That is the sum and two more tables: no weight has its gradient yet."))
 guess("peak_recomputed", "Weights and moments stay, one block at a time exists in full, and gradients pile up.",
     (2.14, "That is one block's activations: weights, moments and gradients are there, too."),
