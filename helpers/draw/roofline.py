@@ -53,7 +53,7 @@ def roofline(
     A roof is blue where the bandwidth limits it and vermillion where the peak does, with its ridge marked; several
     differ by their dashes. Above all roofs it is grey. The regions below have names: memory-bound under all roofs,
     compute-bound under all, and in between what depends on the roof. A point is open where predicted, filled where
-    measured; `quiet` ones are small and grey. `thin` are further roofs to compare with, dashed: named at the right
+    measured; `quiet` ones are small and grey. `thin` are further roofs, dashed or dotted: named at the right
     end, or on the slope of one that meets the peak of another. `moves` names pairs of points: an arrow leads from
     first to second, with the gain. `intensities`: ends of the axis. Raises ValueError for a move between points that
     are not there.
@@ -81,9 +81,9 @@ def roofline(
     _name_roofs(ax, roofs, sorted(point.intensity for point in points), bool(thin))
     _mark_ridges(ax, ridges, roofs)
     loud = [point for point in points if point.label not in quiet]
-    for name, roof in (thin or {}).items():
+    for (name, roof), dash in zip((thin or {}).items(), itertools.cycle([DASHES, ":"])):
         joins = roof.peak in [other.peak for other in roofs.values()]
-        _roof(ax, name, roof, DASHES, thin=1 if joins else 2)
+        _roof(ax, name, roof, dash, thin=1 if joins else 2)
         if joins:
             _on_slope(ax, name, roof, 1.15 * low)
         else:

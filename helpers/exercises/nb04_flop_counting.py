@@ -37,7 +37,7 @@ guess("count_over_rule", "The attention products have no parameters: they add ab
     (15, "That was GPT-2 small, where T is 1.3 D: here it is 0.17 D."))
 
 guess("block_rate",
-    "Products, too, stay below the peak on paper, and the other ops take time for hardly a FLOP.",
+    "A core does many multiply-adds in a cycle. But products stay below its peak, and other ops do hardly a FLOP.",
     (96, "That is the peak on paper of the core in the example."))
 guess("right_mfu", "312 TFLOP/s are four times 77.97, so it is a quarter of the published 0.59.",
     (0.59, "That is by the published peak: this one is four times as high."),

@@ -28,9 +28,9 @@ guess("peak_of_step", "At the loss three tables as large as the logits are alive
     (62.5, "Did you count four tables of that size? The logits are freed before the backward pass."),
     (56.4, "That is the sum and two more tables: no weight has its gradient yet."))
 guess("peak_recomputed", "Weights and moments stay, one block at a time exists in full, and gradients pile up.",
-    (2.14, "That is one block's activations: weights, moments and gradients are there, too."),
+    (2.11, "That is one block's activations: weights, moments and gradients are there, too."),
     (1.57, "Those are the inputs of all blocks: weights, moments and gradients are there, too."),
-    (11.87, "Nearly: inside the block that runs again, some activations have gradients, too."),
+    (11.84, "Nearly: inside the block that runs again, some activations have gradients, too."),
     (11.3, "And the activations of the block that runs again?"),
     (33.4 / 12, "That is a twelfth of everything."),
     (33.4 / 2, "Only the activations shrink, and to far less than half."),
