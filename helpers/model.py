@@ -4,7 +4,7 @@ b batch, t token (s: the tokens it may look at), d width, h heads of c channels,
 """
 
 import weakref
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -168,12 +168,10 @@ class Live(TorchDispatchMode):
         return result
 
 
-def traced_step(
-    config: Config, batch: int, *, recompute: bool = False, watch: Callable[[list[Tensor]], Any] = Live
-) -> tuple[list[int], int]:
-    """The second training step of a GPT with AdamW, without AdamW's own work, under `watch(weights and moments)`.
+def traced_step(config: Config, batch: int, *, recompute: bool = False) -> tuple[list[int], int]:
+    """The bytes alive after each op of a training step of a GPT, and the number of ops of its forward pass.
 
-    Returns the `history` of that context, which has an entry for each op, and how many the forward pass made.
+    It is the second step, so that AdamW has its moments, without AdamW's own work.
     """
     gpt = GPT(config)
     adamw = torch.optim.AdamW(gpt.parameters())
@@ -182,11 +180,11 @@ def traced_step(
     adamw.step()  # makes the moments
     adamw.zero_grad()
     moments = [moment for state in adamw.state.values() for moment in state.values()]
-    with watch([*gpt.parameters(), *moments]) as watched:
+    with Live([*gpt.parameters(), *moments]) as live:
         loss = loss_of(gpt, ids, recompute=recompute)
-        half = len(watched.history)
+        half = len(live.history)
         loss.backward()
-    return watched.history, half
+    return live.history, half
 
 
 # GPT-2: openai/gpt-2 (hparams.json) and gpt2* at Hugging Face (config.json). GPT-3: Brown et al. 2020, table 2.1, as

@@ -57,20 +57,20 @@ def block(
     lesson, upto = upto, upto or 7
     boxes = block_costs(config, batch, tokens, fused=fused)
     kernels = [list(group) for _, group in itertools.groupby(boxes, key=lambda box: box.kernel)]
-    sums = [_sums(kernel) for kernel in kernels]
+    sums, whole = [_sums(kernel) for kernel in kernels], _sums(boxes)
     flops, times = [box.flops for box in boxes], [own["seconds"] for own in sums]
     waits = [own["seconds"] for own in sums if own["bound"] == "memory"]
-    finding = f"{config.name}: {len(waits)} of {len(sums)} kernels are memory-bound"
+    finding = f"{len(waits)} of {len(sums)} kernels are memory-bound"
     if lesson == 7:
-        keeps = [own["keeps"] for own in sums]
-        most = sorted(sorted(range(len(sums)), key=keeps.__getitem__)[-2:])
-        share, names = sum(keeps[place] for place in most) / sum(keeps), [kernels[place][0].name for place in most]
-        finding = f"{config.name}: {' and '.join(names)} keep {share:.0%} of all bytes kept"
-    elif upto == 5:
-        finding = f"{config.name}: {_sums(boxes)['FLOP/B']} FLOP/B, yet {finding.removeprefix(f'{config.name}: ')}"
+        most = sorted(sorted(range(len(sums)), key=lambda place: sums[place]["keeps"])[-2:])
+        kept = sum(sums[place]["keeps"] for place in most) / whole["keeps"]
+        finding = f"{' and '.join(kernels[place][0].name for place in most)} keep {kept:.0%} of all bytes kept"
     elif upto >= 6:
         finding += f", in {sum(waits) / sum(times):.0%} of the least time"
-    elif upto < 5:
+    elif upto == 5:
+        finding = f"{whole['FLOP/B']} FLOP/B, yet {finding}"
+    finding = f"{config.name}: {finding}"
+    if upto < 5:
         share = sum(box.flops for box in boxes if box.name in ("scores", "weighted sum")) / sum(flops)
         copies = sum(box.layout == "copy" for box in boxes)
         found = {3: f"{copies} of {len(boxes)} boxes copy", 4: f"{share:.0%} of the FLOPs in scores and weighted sum"}
@@ -122,7 +122,7 @@ def block(
         _write(ax, 556, (top + foot) / 2, f"together {share:.0%}", weight="bold")
     ax.plot([30, right], [_y(row - 0.5)] * 2, color=BLACK, linewidth=0.8, **_PLAIN)
     _write(ax, _MIDDLE, _y(row), "the block", "center", weight="bold")
-    total = _sums(boxes) | {"ridge": "no side", "parameters": _short(sum(box.parameters for box in boxes))}
+    total = whole | {"ridge": "no side", "parameters": _short(sum(box.parameters for box in boxes))}
     total |= {"FLOPs": _short(sum(flops)), "time": units.duration(sum(times))}
     words.append(_cells(ax, "the block", total, row, upto, lesson, weight="bold"))
     _stack(ax, boxes, looks)

@@ -179,10 +179,10 @@ def memory_over_time(curves: Mapping[str, Sequence[float]], title: str, phases: 
         note(ax, found[-1], peak, (side, 10), **look)
         found[-1] += f" at operation {peak[0]}"
         beside = place / length - 0.32 if peak[1] == top else beside
-    first, *_ = curves.values()
-    jumps = [place for place in range(1, len(first)) if abs(first[place] - first[place - 1]) >= jump]
+    curve, *_ = curves.values()
+    jumps = [place for place in range(1, len(curve)) if abs(curve[place] - curve[place - 1]) >= jump]
     for count, place in enumerate(jumps, 1):
-        note(ax, str(count), (start + place + 0.5, first[place]), (0, 8), ha="center", bbox=PLATE)
+        note(ax, str(count), (start + place + 0.5, curve[place]), (0, 8), ha="center", bbox=PLATE)
     for name, first in (phases or {}).items():
         ax.axvline(first, color=GREY, linewidth=0.8, linestyle=DASHES, label="_phase")
         note(ax, name, (first, top * 1.22), (3, 0))

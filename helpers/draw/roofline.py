@@ -14,7 +14,7 @@ from matplotlib.ticker import EngFormatter
 from helpers import units
 
 from helpers.draw.drawing import (  # isort: skip
-    BLACK, BLUE, DASHES, GREEN, GREY, GROUNDS, INKS, LOOKS, PLATE, VERMILLION, WIDTH, Made, arrow, canvas,
+    BLACK, BLUE, DASHES, GREEN, GREY, GROUNDS, INKS, LOOKS, PLATE, VERMILLION, WIDTH, Made, Place, arrow, canvas,
     drawn, label_points, legend, log_ticks, note, number,
 )  # fmt: skip
 from helpers.roofline import Roofline
@@ -58,7 +58,7 @@ def roofline(
     first to second, with the gain. `intensities`: ends of the axis. Raises ValueError for a move between points that
     are not there.
     """
-    places, quiet = {point.label: (point.intensity, point.measured or point.predicted) for point in points}, set(quiet)
+    places = {point.label: (point.intensity, point.measured or point.predicted) for point in points}
     if missing := {name for pair in moves for name in pair} - set(places):
         raise ValueError(f"there is no point {', '.join(sorted(missing))} to draw a move of; there are {list(places)}")
     ridges = sorted({roof.ridge for roof in roofs.values()})
@@ -83,9 +83,9 @@ def roofline(
     loud = [point for point in points if point.label not in quiet]
     for (name, roof), dash in zip((thin or {}).items(), itertools.cycle([DASHES, ":"])):
         joins = roof.peak in [other.peak for other in roofs.values()]
-        _roof(ax, name, roof, dash, thin=1 if joins else 2)
+        _roof(ax, name, roof, dash, thin=True, flat=not joins)
         if joins:
-            _on_slope(ax, name, roof, 1.15 * low)
+            _on_slope(ax, name, roof, 1.15 * low, "left")
         else:
             note(ax, name, (high, roof.peak), (-6, -8), ha="right")
     for point in points:
@@ -103,19 +103,15 @@ def roofline(
         bend = ax.transData.inverted().transform((start + end) / 2 + 0.075 * (end - start)[::-1] * (1, -1))
         ax.plot([x, bend[0], right], [rate, bend[1], better], linewidth=0, marker="", label="_move")  # labels keep off
         label_points(ax, {f"× {number(better / rate)}": bend}, weight="bold")
-    small, crowd = {"fontsize": 7, "color": INKS[GREY]}, set()
-    right = sorted((at, name) for name, at in places.items() if at[0] > ridges[-1])
-    if sum(name in quiet for _, name in right) > 3:  # on stairs below them, so that no lead crosses a name
-        crowd = quiet & {name for _, name in right}
-        foot = min(at[1] for at, _ in right) / 1.5
-        for at, name in right:
-            if name in crowd:
-                foot /= 1.21
-                ax.plot([at[0]] * 2, [at[1], foot], color=GREY, linewidth=0.6, marker="", label="_lead", zorder=2)
-                note(ax, name, (at[0], foot), (-2, 0), ha="right", **small)
+    small, right = {"fontsize": 7, "color": INKS[GREY]}, {name for name, at in places.items() if at[0] > ridges[-1]}
+    crowd = {name: places[name] for name in right.intersection(quiet)}
+    if len(crowd) > 3:
+        _stairs(ax, crowd, min(places[name][1] for name in right) / 1.5, small)
+    else:
+        crowd = {}
     look = {"fontsize": 8, "zorder": 7, "weight": "bold" if thin else "normal"}
     labels = label_points(ax, {point.label: places[point.label] for point in loud}, **look)
-    label_points(ax, {name: at for name, at in places.items() if name in quiet - crowd}, **small)
+    label_points(ax, {name: at for name, at in places.items() if name in quiet and name not in crowd}, **small)
     for label, point in zip(labels, loud if thin else (), strict=False):
         label.set(color=INKS[_REGIONS[_region(point, roofs)][1]])
     found: dict[str, list[str]] = {}
@@ -148,12 +144,20 @@ def _shade(ax: Axes, roofs: Mapping[str, Roofline], ridges: Sequence[float]) -> 
     ax.fill_between(xs, tops, ceiling, color=GROUNDS[-1], linewidth=0, zorder=0.5, label="_out of reach")
 
 
-def _roof(ax: Axes, name: str, roof: Roofline, dash: Any, thin: int = 0) -> None:
-    """The slanted part and the flat part, or so many thin parts."""
+def _stairs(ax: Axes, points: Mapping[str, Place], foot: float, look: Mapping[str, Any]) -> None:
+    """Name points on stairs that go down to the right, under a foot in FLOP/s, so that no lead crosses a name."""
+    for step, (name, (x, rate)) in enumerate(sorted(points.items(), key=lambda point: point[1]), 1):
+        low = foot / 1.21**step
+        ax.plot([x, x], [rate, low], color=GREY, linewidth=0.6, marker="", label="_lead", zorder=2)
+        note(ax, name, (x, low), (-2, 0), ha="right", **look)
+
+
+def _roof(ax: Axes, name: str, roof: Roofline, dash: Any, thin: bool = False, flat: bool = True) -> None:
+    """The slanted part, and the flat part if asked for."""
     low, high = ax.get_xlim()
     style = {"linestyle": dash, "linewidth": 1.1 if thin else 2.6, "marker": "", "zorder": 3, "solid_capstyle": "butt"}
     parts = ("memory roof", BLUE, (low, roof.ridge)), ("peak", VERMILLION, (roof.ridge, high))
-    for part, ink, ends in parts[: thin or 2]:
+    for part, ink, ends in parts if flat else parts[:1]:
         rates = [roof.attainable(x) for x in ends]
         ax.plot(ends, rates, color=BLACK if thin else ink, label=f"{name}, {part}", **style)
 
@@ -173,13 +177,13 @@ def _name_roofs(ax: Axes, roofs: Mapping[str, Roofline], spots: Sequence[float],
             _on_slope(ax, slant + units.si(roof.bandwidth * (1 + 1e-9), "B/s"), roof, x)
 
 
-def _on_slope(ax: Axes, text: str, roof: Roofline, x: float) -> None:
-    """A text on the slanted part of a roof: around x, or behind it where it begins."""
+def _on_slope(ax: Axes, text: str, roof: Roofline, x: float, side: str = "center") -> None:
+    """A text on the slanted part of a roof: around x, or with its left end there."""
     low, _ = ax.get_xlim()
     start, end = (ax.transData.transform((x, roof.attainable(x))) for x in (low, roof.ridge))
-    angle, begins = math.degrees(math.atan2(*(end - start)[::-1])), x < 1.2 * low
-    look = {"va": "bottom", "rotation": angle, "rotation_mode": "anchor", "zorder": 8}
-    note(ax, text, (x, roof.attainable(x)), (3, 6) if begins else (-3, 4), ha="left" if begins else "center", **look)
+    angle = math.degrees(math.atan2(*(end - start)[::-1]))
+    look = {"ha": side, "va": "bottom", "rotation": angle, "rotation_mode": "anchor", "zorder": 8}
+    note(ax, text, (x, roof.attainable(x)), (-3, 4) if side == "center" else (3, 6), **look)
 
 
 def _mark_ridges(ax: Axes, ridges: Sequence[float], roofs: Mapping[str, Roofline]) -> None:
@@ -200,10 +204,8 @@ def bandwidth_sweep(
 ) -> Made:
     """Bandwidth in byte/s against the working set in bytes, both logarithmic, with a line at the size of each cache.
 
-    The median of a level stands at its foot.
-
-    `disturbed` are the working sets of which no quiet sample was taken: they stand as crosses aside of the line, unless
-    all are.
+    At the foot stands the median of each level. `disturbed` are the working sets of which no quiet sample was taken:
+    they stand as crosses aside of the line, unless all are.
     """
     sizes = sorted(bandwidths)
     quiet = [size for size in sizes if size not in disturbed] or sizes
@@ -217,19 +219,19 @@ def bandwidth_sweep(
         legend(ax)
     low, high, small = min(bandwidths.values()), max(bandwidths.values()), {"bbox": PLATE}
     ax.set_xscale("log", base=2)
-    ax.set(yscale="log", ylim=(low / 2, high * 2.4), xlim=(sizes[0] / 2.2, sizes[-1] * 1.6))
+    shown = sizes[0] / 2.2, sizes[-1] * 1.6
+    ax.set(yscale="log", ylim=(low / 2, high * 2.4), xlim=shown)
     for name, size in caches.items():
         ax.axvline(size, color=BLACK, linewidth=1, linestyle=DASHES, marker="", label=f"_{name}")
         note(ax, f"{name} {units.iec(size)}", (size, 2.2 * high), (-3, 0), **small, ha="right", va="top")
     if caches:
         note(ax, "main\nmemory", (max(caches.values()), 2.2 * high), (3, 0), **small, va="top")
-    ends = [sizes[0] / 2, *caches.values(), 2 * sizes[-1]]
-    for place, (left, right) in enumerate(itertools.pairwise(ends)):  # the median of each level, at its foot
+    ends = np.clip([shown[0], *caches.values(), shown[1]], *shown)
+    for place, (left, right) in enumerate(itertools.pairwise(ends)):
         if level := [bandwidths[size] for size in quiet if left < size <= right]:
-            left, right = max(left, sizes[0] / 2.2), min(right, sizes[-1] * 1.6)
             ax.axvspan(left, right, color=GROUNDS[0 if place % 2 else 1], linewidth=0, zorder=0, label="_level")
-            middle = math.sqrt(left * right)
-            note(ax, units.si(median(level), "B/s"), (middle, low / 2), (0, 8), ha="center", weight="bold")
+            foot = (math.sqrt(left * right), low / 2)
+            note(ax, units.si(median(level), "B/s"), foot, (0, 8), ha="center", weight="bold")
     ticks = sizes[:: max(1, len(sizes) // 6)]
     ax.set_xticks(ticks, map(units.iec, ticks))
     log_ticks(ax.yaxis, EngFormatter(sep=" "))

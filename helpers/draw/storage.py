@@ -207,9 +207,10 @@ def merging(views: Views, title: str) -> Made:
 @drawn("Strips of cells")
 def strips(rows_: Mapping[str, Sequence[Any]], title: str, xlabel: str, tint: Callable[[Any], int | None] | None = None,
            parts: Sequence[str] = ()) -> Made:  # fmt: skip
-    """A strip of cells per row, each with its text, wider by empty ones behind it; `tint` gives its tint's number.
+    """A strip of cells per row, each with its text, wider by empty ones behind it.
 
-    `parts` names equal parts of the strips, with a bracket above each; with them the places have no numbers.
+    `tint` gives the number of a cell's tint, or None for a white one. `parts` names equal parts of the strips, with
+    a bracket above each; with them the places have no numbers.
     """
     length = max(map(len, rows_.values()))
     fig, ax = canvas(0.72 + 0.34 * len(rows_) + 0.3 * bool(parts), title, xlabel)
