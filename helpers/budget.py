@@ -6,7 +6,10 @@ B texts of T tokens; D, H, F, L, V, N as in `helpers.model`. FLOPs of elementwis
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from helpers.model import MODELS, Config  # noqa: F401 (MODELS for the examples)
+import torch
+
+from helpers.counting import Trace
+from helpers.model import GPT, MODELS, Config, loss_of  # noqa: F401 (MODELS for the examples)
 
 # Bytes for one parameter by term, AdamW's moments being two; an activation has as many as a weight.
 PRECISIONS: Mapping[str, Mapping[str, int]] = {
@@ -160,6 +163,25 @@ def training(
     optimizer = 2 * sum(states.values()) * share
     moved = (4 if recompute else 3) * itemsize * config.parameters + optimizer + 2 * (saved + logits)
     return Step(memory, alive, flops, useful, moved)
+
+
+def traced_step(config: Config, batch: int, *, recompute: bool = False) -> tuple[Trace, int]:
+    """A training step of a GPT in float32, and the number of the op with which its backward pass begins.
+
+    It is the second step, so that AdamW has its moments, and AdamW's own work is left out.
+    """
+    gpt = GPT(config)
+    adamw = torch.optim.AdamW(gpt.parameters())
+    ids = torch.randint(config.vocabulary, (batch, config.context + 1))
+    loss_of(gpt, ids).backward()
+    adamw.step()  # makes the moments
+    adamw.zero_grad()
+    moments = [moment for state in adamw.state.values() for moment in state.values()]
+    with Trace([*gpt.parameters(), *moments]) as trace:
+        loss = loss_of(gpt, ids, recompute=recompute)
+        backward = len(trace.flops)
+        loss.backward()
+    return trace, backward
 
 
 def decoding(config: Config, batch: int, tokens: int, *, devices: int = 1, itemsize: int = 2) -> Step:

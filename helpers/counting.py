@@ -6,6 +6,7 @@ costs in FLOPs is in `helpers.flops`; here is what it moves, and the sum.
 
 import gc
 import html
+import itertools
 import math
 import weakref
 from collections import Counter, defaultdict
@@ -206,6 +207,14 @@ def _key(value: Any) -> Hashable:
     return value
 
 
+def _flops(known: dict[Hashable, Number | None], op: Op, args: tuple, kwargs: dict, out: Any) -> Number | None:
+    """The FLOPs of a call, looked up among those of calls that look the same, or added to them."""
+    key = (op, _key(args), *kwargs, _key(tuple(kwargs.values())), _key(out))
+    if key not in known:
+        known[key] = rules.flops(op, args, kwargs, out)
+    return known[key]
+
+
 class _Run:
     """Keeps what each op costs and which storages it touches; never a tensor."""
 
@@ -233,10 +242,8 @@ class _Run:
                 self.record(access)
             if not moved:  # a view, or nothing to do
                 return
-            key = (op, _key(args), *kwargs, _key(tuple(kwargs.values())), _key(out))
-            if key not in self.flops:
-                self.flops[key] = rules.flops(op, args, kwargs, out)
-        flops, dtype = self.flops[key], str(tensors[0].dtype).removeprefix("torch.")
+            flops = _flops(self.flops, op, args, kwargs, out)
+        dtype = str(tensors[0].dtype).removeprefix("torch.")
         row = self.rows[op.label, tuple(tuple(t.shape) for t in inputs), dtype, flops is not None]
         row[:] = row[0] + 1, row[1] + (flops or 0), row[2] + moved
 
@@ -336,3 +343,54 @@ def kept_bytes(fn: Callable[[], Any], parameters: Iterable[Tensor] = ()) -> int:
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
         fn()
     return sum(storage.nbytes() for storage in kept - {tensor.untyped_storage() for tensor in parameters})
+
+
+class Trace(rules.Watch):
+    """What is alive while code runs, op by op: `tensors`, which are there before, and results until nobody holds them.
+
+    >>> x = torch.ones(1000)
+    >>> with Trace([x]) as trace:
+    ...     y = (x + 1) * 2
+    >>> trace.memory, trace.flops  # x, x + 1 and y are alive after the second op
+    ([8000, 12000], [1000, 2000])
+
+    flops: those of all ops so far, after each op; at least these where `uncounted` names ops that no rule covers.
+    Scratch space inside an op is not seen.
+    """
+
+    def __init__(self, tensors: Iterable[Tensor] = ()) -> None:
+        super().__init__(self._ran)
+        self.flops: list[Number] = []
+        self.uncounted: Counter[str] = Counter()
+        self._spans: list[list[float]] = []
+        self._seen, self._known = weakref.WeakSet(), {}
+        self._add(tensors)
+
+    def _add(self, tensors: Iterable[Tensor]) -> None:
+        for storage in {tensor.untyped_storage() for tensor in tensors}.difference(self._seen):
+            self._seen.add(storage)
+            self._spans.append(span := [storage.nbytes(), len(self.flops), math.inf])
+            weakref.finalize(storage, lambda span=span: span.__setitem__(2, len(self.flops)))
+
+    def _ran(self, op: Op, args: tuple, kwargs: dict, out: Any) -> None:
+        with rules.without_modes():
+            flops = _flops(self._known, op, args, kwargs, out) if op.plain else None
+        self._add(tensor for tensor in rules.tensors(out) if tensor.layout is torch.strided)
+        self.uncounted.update([op.label] if flops is None else [])
+        self.flops.append((self.flops[-1] if self.flops else 0) + (flops or 0))
+
+    @property
+    def storages(self) -> list[tuple[int, int, int]]:
+        """Of each its bytes, the first op after which it is alive, and the first after which it is not."""
+        return [(nbytes, first, min(end, len(self.flops))) for nbytes, first, end in self._spans]
+
+    @property
+    def memory(self) -> list[int]:
+        """The bytes alive after each op."""
+        changes = [0] * (len(self.flops) + 1)
+        for nbytes, first, end in self.storages:
+            changes[first] += nbytes
+            changes[end] -= nbytes
+        return list(itertools.accumulate(changes[:-1]))
+
+    peak = property(lambda self: max(self.memory), doc="The most bytes that are alive at once.")

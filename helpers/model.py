@@ -3,17 +3,14 @@
 b batch, t token (s: the tokens it may look at), d width, h heads of c channels, kv key heads, f hidden width.
 """
 
-import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from einops import einsum, rearrange
 from torch import Tensor, nn
 from torch.nn import functional as F
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 from torch.utils.checkpoint import checkpoint
 
 
@@ -149,42 +146,6 @@ def loss_of(gpt: GPT, ids: Tensor, *, recompute: bool = False) -> Tensor:
     """The mean loss of predicting each next token of `b t`. Only it is returned, so the logits are free by then."""
     logits = gpt(ids[:, :-1], recompute=recompute).flatten(0, 1)
     return F.cross_entropy(logits, ids[:, 1:].flatten())
-
-
-class Live(TorchDispatchMode):
-    """Runs every op, and notes in `history` how many bytes of storage are alive after it: those given, and results.
-
-    A storage that nobody else holds vanishes from the weak set, as from memory. Scratch space inside an op is not seen.
-    """
-
-    def __init__(self, tensors: Iterable[Tensor]) -> None:
-        super().__init__()
-        self.alive, self.history = weakref.WeakSet(x.untyped_storage() for x in tensors), []
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: tuple = (), kwargs: Any = None) -> Any:
-        result = func(*args, **(kwargs or {}))
-        self.alive.update(x.untyped_storage() for x in tree_leaves(result) if isinstance(x, Tensor))
-        self.history.append(sum(storage.nbytes() for storage in self.alive))
-        return result
-
-
-def traced_step(config: Config, batch: int, *, recompute: bool = False) -> tuple[list[int], int]:
-    """The bytes alive after each op of a training step of a GPT, and the number of ops of its forward pass.
-
-    It is the second step, so that AdamW has its moments, without AdamW's own work.
-    """
-    gpt = GPT(config)
-    adamw = torch.optim.AdamW(gpt.parameters())
-    ids = torch.randint(config.vocabulary, (batch, config.context + 1))
-    loss_of(gpt, ids).backward()
-    adamw.step()  # makes the moments
-    adamw.zero_grad()
-    moments = [moment for state in adamw.state.values() for moment in state.values()]
-    with Live([*gpt.parameters(), *moments]) as live:
-        loss = loss_of(gpt, ids, recompute=recompute)
-        half = len(live.history)
-        loss.backward()
-    return live.history, half
 
 
 # GPT-2: openai/gpt-2 (hparams.json) and gpt2* at Hugging Face (config.json). GPT-3: Brown et al. 2020, table 2.1, as

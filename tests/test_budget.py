@@ -10,7 +10,7 @@ from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import FlopCounterMode
 
 from helpers import budget, counting
-from helpers.model import GPT, MODELS, Block, Config, attention, rotate, traced_step
+from helpers.model import GPT, MODELS, Block, Config, attention, loss_of, rotate
 
 GPT2 = Config("GPT-2 like", layers=2, width=64, heads=4, vocabulary=50, context=32)
 LLAMA = Config("Llama like", 2, 64, 8, 50, 32, hidden=160, key_heads=2, family="Llama", tied=False)
@@ -110,12 +110,12 @@ def test_mixed_precision_takes_16_bytes_a_parameter_and_devices_share_them():
 
 
 class Live(TorchDispatchMode):
-    """The bytes of all storages that exist, and after each operation the most there ever were."""
+    """The bytes of all storages that exist, and after each operation (not FLOPs) the most there ever were."""
 
     def __init__(self, tensors):
         super().__init__()
         self.live = self.most = 0
-        self.seen, self.history = {}, []
+        self.seen, self.flops = {}, []
         for tensor in tensors:
             self.add(tensor)
 
@@ -133,7 +133,7 @@ class Live(TorchDispatchMode):
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         result = func(*args, **(kwargs or {}))
         [self.add(leaf) for leaf in tree_leaves(result) if isinstance(leaf, torch.Tensor)]
-        self.history.append(self.most)
+        self.flops.append(self.most)
         return result
 
 
@@ -144,12 +144,15 @@ class Live(TorchDispatchMode):
     (Config("deep", 12, 64, 4, 65, 64), True, 0.05, (0.85, 0.9)),  # temporary results are left out
 ])  # fmt: skip
 def test_the_peak_of_a_step_is_the_one_traced(config, recompute, near, of_sum, monkeypatch):
-    ours, _ = traced_step(config, 8, recompute=recompute)
-    monkeypatch.setattr("helpers.model.Live", Live)
-    history, forward = traced_step(config, 8, recompute=recompute)
-    assert max(ours) == pytest.approx(history[-1], rel=0.01)
+    ours, backward = budget.traced_step(config, 8, recompute=recompute)
+    gpt, ids = GPT(config), torch.zeros(8, 65, dtype=torch.long)
+    forward = counting.count(loss_of, gpt, ids, recompute=recompute).flops
+    whole = counting.count(lambda: loss_of(gpt, ids, recompute=recompute).backward()).flops
+    assert not ours.uncounted and (ours.flops[backward - 1], ours.flops[-1]) == (forward, whole)
+    monkeypatch.setattr("helpers.budget.Trace", Live)
+    theirs, _ = budget.traced_step(config, 8, recompute=recompute)
     found = budget.training(config, 8, 64, precision="float32", recompute=recompute)
-    assert history[-1] == pytest.approx(found.peak, rel=near) and 0 < forward < len(history)
+    assert ours.peak == pytest.approx(theirs.most, rel=0.01) and theirs.most == pytest.approx(found.peak, rel=near)
     assert of_sum[0] < found.peak / found.total < of_sum[1]  # the sum is not what must fit
 
 

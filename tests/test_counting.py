@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.flop_counter import register_flop_formula
 
-from helpers.counting import Cost, OpCost, count
+from helpers.counting import Cost, OpCost, Trace, count
 
 ITEM = 4  # bytes of a float32
 
@@ -401,3 +401,22 @@ not counted: sort × 1"""
     assert "<td>mm</td><td>1</td><td>1.02 kFLOP</td>" in html
     assert html.endswith("<br>not counted: sort × 1</p>")
     assert repr(Cost()).startswith("0 FLOP")
+
+
+# ---- What is alive
+
+
+def test_a_trace_holds_each_storage_from_the_op_that_makes_it_to_the_last_that_holds_it() -> None:
+    x = randn(1000)
+    with Trace([x, x[1:]]) as trace:
+        y = x + 1
+        y.mul_(2)  # in place: nothing new
+        z = y.view(10, 100).t()  # views: nothing new
+        del y
+        w = z * 2
+        del z
+        w += 1
+        w.sort()
+    assert trace.storages == [(4000, 0, 7), (4000, 0, 5), (4000, 4, 7), (4000, 6, 7), (8000, 6, 7)]
+    assert trace.memory == [8000, 8000, 8000, 8000, 12000, 8000, 20000] and trace.peak == 20000
+    assert trace.flops == [1000, 2000, 2000, 2000, 3000, 4000, 4000] and trace.uncounted == {"sort": 1}

@@ -13,6 +13,7 @@ from matplotlib.text import Text
 from PIL import Image
 
 from helpers import draw, formats
+from helpers.counting import Trace
 from helpers.draw.drawing import GROUNDS
 from helpers.model import MODELS
 from helpers.roofline import Roofline
@@ -41,7 +42,8 @@ GALLERY = {
     "bars of parts": lambda: draw.bars({"r": {"p": 2, "q": 4}, "s": {"q": 0.01}}, "title", "bytes", ("all", 8)),
     "dots": lambda: draw.dots({"a": 1e20, "b": 2e25}, "title", "FLOP", limits={"line": 1e26}),
     "dots in pairs": lambda: draw.dots({"a": (1e-9, 2e-6)}, "title", "time", ("arithmetic", "memory")),
-    "memory_over_time": lambda: draw.memory_over_time({"a": [1e9, 3e9, 2e9]}, "title", {"forward": 0, "backward": 2}),
+    "memory_over_time": lambda: draw.memory_over_time({"a": trace(), "b": trace(2)}, "title", {"level": 3e3}),
+    "lifetimes": lambda: draw.lifetimes(trace(), ["all the sums", "all the products"], "title", {"level": 3e3}, 1),
     "roofline": lambda: draw.roofline({"H100": H100}),
     "roofline of many": lambda: draw.roofline({"CPU": CPU}, OPS, "many points", height=4.5),
     "roofline of dtypes": lambda: draw.roofline({f"{10**i}": Roofline(10.0 ** (12 + i), 1e11) for i in range(3)}),
@@ -51,6 +53,15 @@ GALLERY = {
     "einsum_box": lambda: draw.einsum_box("t c, s c -> t s", {"t": 3, "s": 20, "c": 5}),
     "patterns": lambda: draw.patterns({"sum": "t (h c), s -> s t"}, {"t": 3, "s": 20, "h": 2, "c": 5}, "title"),
 }  # fmt: skip
+
+
+def trace(times=1):
+    with Trace([x := torch.ones(1000)]) as found:
+        for _ in range(times):
+            x.sum()
+            y = (x + 1) * 2
+        y += 1
+    return found
 
 
 def chart(title="title"):
@@ -138,7 +149,7 @@ def test_bits_show_each_digit_and_the_place_values(fmt):
     (lambda: draw.bandwidth_sweep(SWEEP, {}, disturbed=[2**20]), "1 of 3 points are disturbed: 1 MiB."),
     (lambda: draw.bandwidth_sweep({2**14: 8e9, 2**15: 6e9, 2**16: 2e9}, {"L1": 2**15}), "7 GB/s | 2 GB/s"),  # medians
     (lambda: draw.block(LLAMA, 1, 8192, upto=7), "gated SiLU and down keep 68% of all bytes kept"),
-    (lambda: draw.memory_over_time({"a": [1e9, 3e9, 2e9]}, "t", start=5, jump=1e9), "a 3 GB | 1 | 2"),
+    (lambda: draw.lifetimes(trace(), ["sum", "product"], "t"), "peak 12 kB, when 2 of 2 are alive."),
 ])  # fmt: skip
 def test_what_no_notebook_shows_is_said_in_words(call, words):
     assert words in call().words

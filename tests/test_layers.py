@@ -10,7 +10,7 @@ from tests.tools.course import ROOT
 
 LAYERS = {
     "units": 0, "specs": 0, "roofline": 0, "formats": 1, "storage": 1, "flops": 1, "timing": 1, "model": 1,
-    "exercises": 1, "counting": 2, "machine": 2, "budget": 2, "draw": 3, "explore": 3, "selfcheck": 3, "export": 4,
+    "exercises": 1, "counting": 2, "machine": 2, "budget": 3, "draw": 4, "explore": 4, "selfcheck": 4, "export": 5,
 }  # fmt: skip
 # Within the top layer the views build on the drawings.
 ALLOWED = {("explore", "draw")}

@@ -1,7 +1,6 @@
-"""Charts of any lesson: lines, bars, dots on a logarithmic axis, memory over time."""
+"""Charts of any lesson: lines, bars, dots on a logarithmic axis, memory over a step."""
 
 import itertools
-import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -9,10 +8,11 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import EngFormatter, MaxNLocator
 
 from helpers import units
+from helpers.counting import Trace
 
 from helpers.draw.drawing import (  # isort: skip
-    BLACK, BLUE, DASHES, GREY, INKS, LOOKS, PLATE, TINTS, VERMILLION, Made, Place, Series, canvas, drawn, label_points,
-    legend, log_ticks, note, number, past_ends, rows,
+    BLACK, BLUE, DASHES, GREY, INKS, LOOKS, PLATE, TINTS, VERMILLION, Made, Place, Series, canvas, drawn, figure,
+    label_points, legend, log_ticks, note, number, past_ends, rows,
 )  # fmt: skip
 
 Sizes = Mapping[str, float]
@@ -158,35 +158,61 @@ def dots(values: Mapping[str, float | Place], title: str, xlabel: str, roles: Se
 
 
 @drawn("Memory over time")
-def memory_over_time(curves: Mapping[str, Sequence[float]], title: str, phases: Mapping[str, int] | None = None,
-                     levels: Sizes | None = None, start: int = 0, jump: float = math.inf) -> Made:  # fmt: skip
-    """Bytes in use after each operation of a step, a filled curve for each way to run it, named at its peak.
+def memory_over_time(traces: Mapping[str, Trace], title: str, levels: Sizes | None = None) -> Made:
+    """Bytes alive in a step against its FLOPs so far, a filled curve for each way to run it, named at its peak.
 
-    `phases` maps a name to the index of the operation with which it begins: {"forward": 0, "backward": 40}; `levels`
-    are thin horizontal lines with a name each, left of a peak in the middle. The first operation is number `start`.
-    The jumps of the first curve by at least `jump` bytes, up or down, are numbered from 1.
+    `levels` are thin horizontal lines with a name each, near their right end.
     """
-    fig, ax = canvas(3.1, title, "operations so far (not time)", "memory")
-    length, top, found, beside = max(map(len, curves.values())) - 1, max(map(max, curves.values())), [], 0.0
-    for (name, nbytes), (colour, *_), tint in zip(curves.items(), LOOKS, TINTS, strict=False):
-        steps, place = range(start, start + len(nbytes)), max(range(len(nbytes)), key=nbytes.__getitem__)
-        peak, side = (start + place, nbytes[place]), -9 if place > length / 2 else 9
-        ax.fill_between(steps, nbytes, step="post", color=tint, linewidth=0, label="_area")
-        ax.step(steps, nbytes, where="post", color=colour, linewidth=1.5, marker="", label=name)
-        ax.plot(*peak, "o", color=INKS[colour], markersize=7, zorder=4, label="peak")
-        found.append(f"{name} {units.si(peak[1], 'B')}")
-        look = {"ha": "right" if side < 0 else "left", "color": INKS[colour], "weight": "bold", "bbox": PLATE}
-        note(ax, found[-1], peak, (side, 10), **look)
-        found[-1] += f" at operation {peak[0]}"
-        beside = place / length - 0.32 if peak[1] == top else beside
-    curve, *_ = curves.values()
-    jumps = [place for place in range(1, len(curve)) if abs(curve[place] - curve[place - 1]) >= jump]
-    for count, place in enumerate(jumps, 1):
-        note(ax, str(count), (start + place + 0.5, curve[place]), (0, 8), ha="center", bbox=PLATE)
-    for name, first in (phases or {}).items():
-        ax.axvline(first, color=GREY, linewidth=0.8, linestyle=DASHES, label="_phase")
-        note(ax, name, (first, top * 1.22), (3, 0))
-    ax.yaxis.set_major_formatter(EngFormatter("B"))
-    ax.set(xlim=(start, start + 1.02 * length), ylim=(0, top * 1.3))
-    _levels(ax, levels or {}, *((beside, 0) if beside > 0.2 else (1, top / 2)))
+    fig, ax = canvas(3.1, title, "FLOPs so far", "memory")
+    top, found = max(trace.peak for trace in traces.values()), []
+    for place, (name, trace) in enumerate(traces.items()):
+        found.append(f"{name} {_alive(ax, trace.flops, trace.memory, place, name)}")
+    ax.xaxis.set_major_formatter(EngFormatter("FLOP"))
+    ax.set(xlim=(0, 1.02 * max(trace.flops[-1] for trace in traces.values())), ylim=(0, top * 1.3))
+    _levels(ax, levels or {}, 1, top / 2)
     return fig, f"{'; '.join(found)}."
+
+
+@drawn("Lifetimes")
+def lifetimes(trace: Trace, names: Sequence[str], title: str, levels: Sizes | None = None, backward: int = 0) -> Made:
+    """Bytes alive after each op of a step, around its largest results, and a bar for each of these while it is alive.
+
+    `names` are those of the largest storages that ops after the first make, in the order of these ops; `backward` is
+    the op with which the backward pass begins. `levels` are thin horizontal lines with a name each.
+    """
+    largest = sorted((storage for storage in trace.storages if storage[1]), reverse=True)[: len(names)]
+    spans = sorted((first, end) for _, first, end in largest)
+    start, end = max(spans[0][0] - 8, 0), min(max(end for _, end in spans) + 4, len(trace.flops))
+    fig, (ax, below) = figure(height=4.0, nrows=2, sharex=True, height_ratios=(5, 3))
+    ax.set(title=title, ylabel="memory")
+    shown = trace.memory[start:end]
+    found = _alive(ax, range(start, end + 1), [*shown, shown[-1]])
+    peak = trace.memory.index(trace.peak)
+    alive = [place for place, span in enumerate(spans) if span[0] <= peak < span[1]]
+    for place, (first, last) in enumerate(spans):
+        look = {"color": TINTS[place in alive], "edgecolor": LOOKS[place in alive][0], "linewidth": 1.2}
+        below.barh(place, last - first, 0.6, first, label=" ".join(names[place].split()), **look)
+    for panel in (ax, below):
+        panel.axvspan(peak, peak + 1, color=GREY, alpha=0.25, linewidth=0, zorder=0.5, label="_peak")
+        panel.axvline(backward, color=GREY, linewidth=0.8, linestyle=DASHES, label="_backward")
+    rows(below, names)
+    below.set(xlabel="operations so far (not time)", xlim=(start, end))
+    ax.set_ylim(0, trace.peak * 1.3)
+    for text, shift in (("forward", -5), ("backward", 5)):
+        note(ax, text, (backward, trace.peak * 1.22), (shift, 0), ha="right" if shift < 0 else "left")
+    _levels(ax, levels or {})
+    return fig, f"{found}, when {len(alive)} of {len(names)} are alive."
+
+
+def _alive(ax: Axes, steps: Sequence[float], nbytes: Sequence[int], place: int = 0, name: str = "") -> str:
+    """A filled curve of the bytes alive, in the look of that place, with its peak named, which is returned."""
+    colour, most = LOOKS[place][0], max(range(len(nbytes)), key=nbytes.__getitem__)
+    at, side = (steps[most], nbytes[most]), -9 if steps[most] > (steps[0] + steps[-1]) / 2 else 9
+    peak = f"peak {units.si(nbytes[most], 'B')}"
+    ax.fill_between(steps, nbytes, step="post", color=TINTS[place], linewidth=0, label="_area")
+    ax.step(steps, nbytes, where="post", color=colour, linewidth=1.5, marker="", label=name or "memory")
+    ax.plot(*at, "o", color=INKS[colour], markersize=7, zorder=4, label="peak")
+    look = {"ha": "right" if side < 0 else "left", "color": INKS[colour], "weight": "bold", "bbox": PLATE}
+    note(ax, f"{name}: {peak}" if name else peak, at, (side, 10), **look)
+    ax.yaxis.set_major_formatter(EngFormatter("B"))
+    return peak
