@@ -355,11 +355,11 @@ def runs(
 
 
 def parts(op: Op, took: float, rows: int, where: Device = None) -> dict[str, float]:
-    """Seconds of a call that took so many: its launch, its own work, and what main memory adds.
+    """Seconds of a call that took so many: its launch, its own work, and the rest, such as waiting for main memory.
 
     The op is one of `ops(dtype, rows)`. The launch is its time on single numbers. Its own work is what it would take
     with all data in a cache: a few rows, each as long as before, are used over and over; what they take beyond the
-    launch counts as often as they are fewer, and is at most what there is. The two last are one, "work or memory",
+    launch counts as often as they are fewer, and is at most what there is. The two last are one, "work or the rest",
     where that cannot be told: where fewer rows are another op, do not fit, or take less than twice the launch.
     """
     where = torch.device(where or device())
@@ -375,9 +375,9 @@ def parts(op: Op, took: float, rows: int, where: Device = None) -> dict[str, flo
     fits = sum(map(math.prod, small.shapes)) * getattr(torch, op.dtype).itemsize <= cache / 2
     cached = min(again(small.shapes) for _ in range(3)) if fits else 0
     if cached <= 2 * launch or not math.isclose(small.intensity, op.intensity, rel_tol=0.1):
-        return {"launch": launch, "work or memory": max(took - launch, 0)}
+        return {"work or the rest": max(took - launch, 0), "launch": launch}
     work = max(min((cached - launch) * op.flops / small.flops, took - launch), 0)
-    return {"launch": launch, "own work": work, "main memory": max(took - launch - work, 0)}
+    return {"the rest": max(took - launch - work, 0), "own work": work, "launch": launch}
 
 
 def _inputs(op: Op, numbers: Tensor) -> list[tuple[Tensor, ...]]:

@@ -200,7 +200,7 @@ def compare(
         known, wrong = GUESSES.get(about, ("", ()))
         word = isinstance(guess, str) and _measure(guess, unit) is None and _measure(value, unit) is not None
         if word and not any(isinstance(one, str) and _same(guess, one) for one, _ in wrong):  # such as "error"
-            of, example = f" of {unit}" if unit else "", "2.5e9" if unit in ("B", "FLOP", "B/s", "FLOP/s") else "90"
+            of, example = f" of {unit}" if unit else "", "2.5e9" if unit in ("B", "FLOP", "B/s", "FLOP/s") else "3"
             return Comparison(f"{exercises.short(guess)} cannot be read as a number{of}: write one, such as {example}.")
         return Comparison(" ".join(filter(None, [*_compared(guess, value, unit, wrong, measured), known, because])))
     except Exception as error:

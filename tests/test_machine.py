@@ -312,11 +312,11 @@ def test_a_call_has_one_launch_and_is_not_taken_apart_where_fewer_rows_are_anoth
     stopwatch.seconds = lambda fn, inputs, threads: 1 + len(inputs[0][0]) / 8
     parts = machine.parts(work["softmax"], 300.0, 2048)  # 16 of its rows are a quarter of the cache
     own = (3 - 1.125) * 2048 / 16
-    assert parts == pytest.approx({"launch": 1.125, "own work": own, "main memory": 300 - own - 1.125})
+    assert parts == pytest.approx({"launch": 1.125, "own work": own, "the rest": 300 - own - 1.125})
     faster = machine.parts(work["softmax"], 200.0, 2048)  # than in a cache, which is noise
-    assert faster == pytest.approx({"launch": 1.125, "own work": 200 - 1.125, "main memory": 0})
+    assert faster == pytest.approx({"launch": 1.125, "own work": 200 - 1.125, "the rest": 0})
     for name in ("matmul 512", "attention"):  # one does not fit, of the other fewer tokens are another intensity
-        assert machine.parts(work[name], 9.125, 2048) == {"launch": 1.125, "work or memory": 8}
+        assert machine.parts(work[name], 9.125, 2048) == {"launch": 1.125, "work or the rest": 8}
     stopwatch.seconds = lambda fn, inputs, threads: 1.0 + (inputs[0][0].numel() > 1)
     assert "own work" not in machine.parts(work["softmax"], 300.0, 2048)  # its launch hides its work
 

@@ -337,7 +337,7 @@ def test_compare_says_how_far_apart():
         ("View", "view", "", "You predicted 'View'; it is 'view': as predicted."),
         (torch.float32, "float32", "", "You predicted torch.float32; it is 'float32': as predicted."),
         ("many", 2, "B", "'many' cannot be read as a number of B: write one, such as 2.5e9."),
-        ("about 90", 260, "days", "'about 90' cannot be read as a number of days: write one, such as 90."),
+        ("about 90", 260, "days", "'about 90' cannot be read as a number of days: write one, such as 3."),
         ((1, 2), 2, "B", "You predicted (1, 2); it is 2: not as predicted."),
         (True, 2, "", "You predicted True; it is 2: not as predicted."),
         (-math.inf, 1.0, "", "You predicted -inf; it is 1.0: not as predicted."),
@@ -363,7 +363,7 @@ def test_what_is_said_of_a_guess_is_kept_outside_the_cell(monkeypatch):
     for guess, words in [
         (8, "4 too low. You forgot the write. It moves."), (4, "too low by a factor of 3. One of three. It moves."),
         (12, "exactly right. It moves. So."), (math.nan, "not as predicted. It stays finite. It moves."),
-        ("an error", "cannot be read as a number: write one, such as 90."),
+        ("an error", "cannot be read as a number: write one, such as 3."),
         ("Error", "not as predicted. It runs. It moves."),
     ]:  # fmt: skip
         assert repr(compare(guess, 12, about="it", because="So." if guess == 12 else "")).endswith(words)

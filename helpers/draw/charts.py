@@ -38,6 +38,9 @@ def lines(series: Series, title: str, xlabel: str, ylabel: str, log: str = "",
         ax.margins(y=0.12)
         ax.set_xlim(right=max(x[-1] for x, _ in series.values()))
     _levels(ax, levels or {})
+    if not log and min(min(*x, *y) for x, y in series.values()) >= 0:
+        ax.autoscale_view()
+        ax.set(xlim=(0, None), ylim=(0, None))
     past_ends(ax)
     for text, at in (marks or {}).items():
         ax.plot(*at, "o", color=BLACK, markerfacecolor="white", markersize=7, zorder=4, clip_on=False, label=text)

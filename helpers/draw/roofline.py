@@ -96,6 +96,10 @@ def roofline(
             look = {"markerfacecolor": ink, "markeredgecolor": "white", "markeredgewidth": 0.8, "zorder": 6}
         label = f"{point.label} {'measured' if point.measured else 'predicted'}"
         ax.plot(*places[point.label], marker, label=label, markersize=size, **look)
+    for point in loud if thin else ():  # how far it is from the lowest roof
+        x, rate = places[point.label]
+        roof = min(roof.attainable(x) for roof in roofs.values())
+        ax.plot([x, x], [rate, roof], ":", color=INKS[BLUE], linewidth=1.2, marker="", label="_gap", zorder=2)
     for (x, rate), (right, better) in ([places[name] for name in pair] for pair in moves):
         style = {"arrowstyle": "-|>", "linewidth": 1.6, "shrinkA": 7, "shrinkB": 7, "connectionstyle": "arc3,rad=0.15"}
         arrow(ax, (x, rate), (right, better), BLACK, **style)
@@ -200,17 +204,20 @@ def _mark_ridges(ax: Axes, ridges: Sequence[float], roofs: Mapping[str, Roofline
 
 @drawn("Line chart")
 def bandwidth_sweep(
-    bandwidths: Mapping[int, float], caches: Mapping[str, int], disturbed: Collection[int] = ()
+    bandwidths: Mapping[int, float],
+    caches: Mapping[str, int],
+    disturbed: Collection[int] = (),
+    levels: Mapping[str, float] | None = None,
 ) -> Made:
     """Bandwidth in byte/s against the working set in bytes, both logarithmic, with a line at the size of each cache.
 
-    At the foot stands the median of each level. `disturbed` are the working sets of which no quiet sample was taken:
-    they stand as crosses aside of the line, unless all are.
+    A step marks the median of each level; `levels` are further bandwidths, as dotted lines with a name. `disturbed` are
+    the working sets of which no quiet sample was taken: they stand as crosses aside of the line, unless all are.
     """
     sizes = sorted(bandwidths)
     quiet = [size for size in sizes if size not in disturbed] or sizes
     fast, gain = max(quiet, key=bandwidths.get), max(map(bandwidths.get, quiet)) / bandwidths[quiet[-1]]
-    title = f"A working set of {units.iec(fast)} is {number(gain)} times as fast as one of {units.iec(quiet[-1])}"
+    title = f"Bytes come {number(gain)} times as fast from {units.iec(fast)} as from {units.iec(quiet[-1])}"
     fig, ax = canvas(3.2, title, "working set", "byte/s")
     ax.plot(quiet, [bandwidths[size] for size in quiet], color=BLUE, marker="o", label="measured")
     if disturbed:
@@ -227,11 +234,14 @@ def bandwidth_sweep(
     if caches:
         note(ax, "main\nmemory", (max(caches.values()), 2.2 * high), (3, 0), **small, va="top")
     ends = np.clip([shown[0], *caches.values(), shown[1]], *shown)
-    for place, (left, right) in enumerate(itertools.pairwise(ends)):
+    for left, right in itertools.pairwise(ends):
         if level := [bandwidths[size] for size in quiet if left < size <= right]:
-            ax.axvspan(left, right, color=GROUNDS[0 if place % 2 else 1], linewidth=0, zorder=0, label="_level")
-            foot = (math.sqrt(left * right), low / 2)
-            note(ax, units.si(median(level), "B/s"), foot, (0, 8), ha="center", weight="bold")
+            rate = median(level)
+            ax.plot([left, right], [rate, rate], color=GREY, linewidth=5, alpha=0.35, marker="", label="_step")
+            note(ax, units.si(rate, "B/s"), (math.sqrt(left * right), low / 2), (0, 8), ha="center", weight="bold")
+    for name, rate in (levels or {}).items():
+        ax.axhline(rate, color=VERMILLION, linewidth=1.2, linestyle=":", marker="", label=name)
+        note(ax, name, (shown[0], rate), (4, 7), color=INKS[VERMILLION])
     ticks = sizes[:: max(1, len(sizes) // 6)]
     ax.set_xticks(ticks, map(units.iec, ticks))
     log_ticks(ax.yaxis, EngFormatter(sep=" "))

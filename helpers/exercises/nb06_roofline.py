@@ -27,14 +27,17 @@ guess("bfloat16_here", "",
      "Half the bits are half the bytes. For the FLOPs the chip needs a unit."),
     (1, "The bits alone do not tell: the chip's units decide."),
     (0.5, "Slower is a chip without instructions for bfloat16."),
-    (16, "Only matrix units give such a factor: how large it is depends on the chip."))
+    *((times, "Only matrix units give such a factor: how large it is depends on the chip.")
+      for times in (4, 8, 15, 16)))
 guess("attention_of_32", "Each user has a cache of their own: FLOPs and bytes grow alike.",
     *((times, "A batch shares weights, and attention has none.") for times in (8, 32)),
     (lambda right: 7.63 * right, "So it is for q k v, whose weights all users share."),
     (1 / 8, "It takes longer, for more work: the rate stays."))
 guess("gelu_in_a_cache", "Left of the ridge is a place, not yet a cause.",
     *((lambda right, slower=slower: slower if right > 1 else None, "Slower, though its bytes come from a cache?")
-      for slower in (0.1, 0.3, 0.5)))
+      for slower in (0.1, 0.3, 0.5)),
+    *((lambda right, faster=faster: faster if right < 2 else None,
+       "So it would be if main memory were the reason: the hypothesis fails.") for faster in (3, 4, 5, 6, 7, 8, 10)))
 
 _SLOPE = "That is the bandwidth: at 1 FLOP/B this is what is attainable. Here it is more."
 _TERA = "In FLOP/s, please: that is a number of TFLOP/s."
