@@ -11,7 +11,7 @@ from helpers import units
 from helpers.counting import Trace
 
 from helpers.draw.drawing import (  # isort: skip
-    BLACK, BLUE, DASHES, GREY, INKS, LOOKS, PLATE, TINTS, VERMILLION, Made, Place, Series, canvas, drawn, figure,
+    BLACK, BLUE, DASHES, GREY, INKS, LOOKS, PLATE, TINTS, VERMILLION, Made, Place, Series, arrow, canvas, drawn, figure,
     label_points, legend, log_ticks, note, number, past_ends, rows,
 )  # fmt: skip
 
@@ -161,17 +161,24 @@ def dots(values: Mapping[str, float | Place], title: str, xlabel: str, roles: Se
 
 
 @drawn("Memory over time")
-def memory_over_time(traces: Mapping[str, Trace], title: str, levels: Sizes | None = None) -> Made:
+def memory_over_time(traces: Mapping[str, Trace], title: str, levels: Sizes | None = None, backward: int = 0) -> Made:
     """Bytes alive in a step against its FLOPs so far, a filled curve for each way to run it, named at its peak.
 
-    `levels` are thin horizontal lines with a name each, near their right end.
+    `levels` are thin horizontal lines with a name each, near their right end. `backward` is the first op of the
+    backward pass of the first; an arrow leads from the end of the first curve to that of the last.
     """
     fig, ax = canvas(3.1, title, "FLOPs so far", "memory")
     top, found = max(trace.peak for trace in traces.values()), []
     for place, (name, trace) in enumerate(traces.items()):
         found.append(f"{name} {_alive(ax, trace.flops, trace.memory, place, name)}")
+    first, *_, last = (trace.flops for trace in [*traces.values()] * 2)
     ax.xaxis.set_major_formatter(EngFormatter("FLOP"))
-    ax.set(xlim=(0, 1.02 * max(trace.flops[-1] for trace in traces.values())), ylim=(0, top * 1.3))
+    ax.set(xlim=(0, 1.04 * max(trace.flops[-1] for trace in traces.values())), ylim=(0, top * 1.3))
+    _turn(ax, first[backward - 1], top)
+    if last[-1] != first[-1]:
+        ax.vlines([first[-1], last[-1]], 0, 0.72 * top, GREY, linewidth=1, linestyle=":", label="_ends")
+        arrow(ax, (first[-1], 0.68 * top), (last[-1], 0.68 * top), BLACK)
+        note(ax, f"{last[-1] / first[-1] - 1:+.0%}", ((first[-1] + last[-1]) / 2, 0.76 * top), (0, 0), ha="center")
     _levels(ax, levels or {}, 1, top / 2)
     return fig, f"{'; '.join(found)}."
 
@@ -197,20 +204,26 @@ def lifetimes(trace: Trace, names: Sequence[str], title: str, levels: Sizes | No
         below.barh(place, last - first, 0.6, first, label=" ".join(names[place].split()), **look)
     for panel in (ax, below):
         panel.axvspan(peak, peak + 1, color=GREY, alpha=0.25, linewidth=0, zorder=0.5, label="_peak")
-        panel.axvline(backward, color=GREY, linewidth=0.8, linestyle=DASHES, label="_backward")
+    below.axvline(backward, color=GREY, linewidth=0.8, linestyle=DASHES, label="_backward")
     rows(below, names)
-    below.set(xlabel="operations so far (not time)", xlim=(start, end))
+    below.set(xlabel=f"operations so far, of {len(trace.flops)}  ·  orange: alive at the peak", xlim=(start, end))
     ax.set_ylim(0, trace.peak * 1.3)
-    for text, shift in (("forward", -5), ("backward", 5)):
-        note(ax, text, (backward, trace.peak * 1.22), (shift, 0), ha="right" if shift < 0 else "left")
+    _turn(ax, backward, trace.peak)
     _levels(ax, levels or {})
     return fig, f"{found}, when {len(alive)} of {len(names)} are alive."
+
+
+def _turn(ax: Axes, x: float, peak: float) -> None:
+    """A dashed line where the backward pass begins."""
+    ax.axvline(x, color=GREY, linewidth=0.8, linestyle=DASHES, label="_backward")
+    for text, shift in (("forward", -5), ("backward", 5)):
+        note(ax, text, (x, peak * 1.22), (shift, 0), ha="right" if shift < 0 else "left")
 
 
 def _alive(ax: Axes, steps: Sequence[float], nbytes: Sequence[int], place: int = 0, name: str = "") -> str:
     """A filled curve of the bytes alive, in the look of that place, with its peak named, which is returned."""
     colour, most = LOOKS[place][0], max(range(len(nbytes)), key=nbytes.__getitem__)
-    at, side = (steps[most], nbytes[most]), -9 if steps[most] > (steps[0] + steps[-1]) / 2 else 9
+    at, side = (steps[most], nbytes[most]), -9 if steps[most] - steps[0] > 0.7 * (steps[-1] - steps[0]) else 9
     peak = f"peak {units.si(nbytes[most], 'B')}"
     ax.fill_between(steps, nbytes, step="post", color=TINTS[place], linewidth=0, label="_area")
     ax.step(steps, nbytes, where="post", color=colour, linewidth=1.5, marker="", label=name or "memory")
