@@ -40,7 +40,7 @@ Edge = tuple[int, float, float]  # of a box of loops: its cells, and its way to 
 _PLAIN = {"label": "_", "marker": ""}
 _TIP = {"arrowstyle": "-|>,head_length=0.25,head_width=0.14", "linewidth": 1.0}
 _VECTOR = {"norm", "rotate", "softmax", "add", "GELU", "gated SiLU"}  # boxes whose work the vector units do
-_TOLD = {4: ("blue: with parameters", "orange: without"), 5: ("blue: memory-bound", "orange: compute-bound")}
+_TOLD = {4: ("blue: with parameters", "orange: without"), 5: ("blue: memory", "orange: compute")}
 _BOUNDS = {"compute": (VERMILLION, TINTS[1]), "memory": (BLUE, TINTS[0]), "": (GREY, "white")}
 
 
@@ -65,10 +65,8 @@ def block(
         most = sorted(sorted(range(len(sums)), key=lambda place: sums[place]["keeps"])[-2:])
         kept = sum(sums[place]["keeps"] for place in most) / whole["keeps"]
         finding = f"{' and '.join(kernels[place][0].name for place in most)} keep {kept:.0%} of all bytes kept"
-    elif upto >= 6:
+    else:
         finding += f", in {sum(waits) / sum(times):.0%} of the least time"
-    elif upto == 5:
-        finding = f"{whole['FLOP/B']} FLOP/B, yet {finding}"
     finding = f"{config.name}: {finding}"
     if upto < 5:
         share = sum(box.flops for box in boxes if box.name in ("scores", "weighted sum")) / sum(flops)
