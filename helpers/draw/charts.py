@@ -176,9 +176,9 @@ def memory_over_time(traces: Mapping[str, Trace], title: str, levels: Sizes | No
     ax.set(xlim=(0, 1.04 * max(trace.flops[-1] for trace in traces.values())), ylim=(0, top * 1.3))
     _turn(ax, first[backward - 1], top)
     if last[-1] != first[-1]:
-        ax.vlines([first[-1], last[-1]], 0, 0.72 * top, GREY, linewidth=1, linestyle=":", label="_ends")
-        arrow(ax, (first[-1], 0.68 * top), (last[-1], 0.68 * top), BLACK)
-        note(ax, f"{last[-1] / first[-1] - 1:+.0%}", ((first[-1] + last[-1]) / 2, 0.76 * top), (0, 0), ha="center")
+        ax.vlines([first[-1], last[-1]], 0, 0.9 * top, GREY, linewidth=1, linestyle=":", label="_ends")
+        arrow(ax, (first[-1], 0.85 * top), (last[-1], 0.85 * top), BLACK)
+        note(ax, f"{last[-1] / first[-1] - 1:+.0%}", ((first[-1] + last[-1]) / 2, 0.92 * top), (0, 0), ha="center")
     _levels(ax, levels or {}, 1, top / 2)
     return fig, f"{'; '.join(found)}."
 
@@ -202,11 +202,14 @@ def lifetimes(trace: Trace, names: Sequence[str], title: str, levels: Sizes | No
     for place, (first, last) in enumerate(spans):
         look = {"color": TINTS[place in alive], "edgecolor": LOOKS[place in alive][0], "linewidth": 1.2}
         below.barh(place, last - first, 0.6, first, label=" ".join(names[place].split()), **look)
-    for panel in (ax, below):
-        panel.axvspan(peak, peak + 1, color=GREY, alpha=0.25, linewidth=0, zorder=0.5, label="_peak")
+    for panel, high in ((ax, 0.86), (below, 1)):
+        panel.axvspan(peak, peak + 1, ymax=high, color=GREY, alpha=0.25, linewidth=0, zorder=0.5, label="_peak")
     below.axvline(backward, color=GREY, linewidth=0.8, linestyle=DASHES, label="_backward")
     rows(below, names)
-    below.set(xlabel=f"operations so far, of {len(trace.flops)}  ·  orange: alive at the peak", xlim=(start, end))
+    below.set(
+        xlabel=f"operations so far, {start} to {end} of {len(trace.flops)}  ·  orange: alive at the peak",
+        xlim=(start, end),
+    )
     ax.set_ylim(0, trace.peak * 1.3)
     _turn(ax, backward, trace.peak)
     _levels(ax, levels or {})
@@ -229,6 +232,8 @@ def _alive(ax: Axes, steps: Sequence[float], nbytes: Sequence[int], place: int =
     ax.step(steps, nbytes, where="post", color=colour, linewidth=1.5, marker="", label=name or "memory")
     ax.plot(*at, "o", color=INKS[colour], markersize=7, zorder=4, label="peak")
     look = {"ha": "right" if side < 0 else "left", "color": INKS[colour], "weight": "bold", "bbox": PLATE}
-    note(ax, f"{name}: {peak}" if name else peak, at, (side, 10), **look)
+    if place:  # above the curve before
+        look["arrowprops"] = {"arrowstyle": "-", "linewidth": 0.6, "color": GREY, "shrinkA": 0, "shrinkB": 4}
+    note(ax, f"{name}: {peak}" if name else peak, at, (side, 38 if place else 10), **look)
     ax.yaxis.set_major_formatter(EngFormatter("B"))
     return peak

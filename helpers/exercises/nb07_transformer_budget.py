@@ -24,7 +24,7 @@ guess("peak_of_step", "At the loss three tables as large as the logits are alive
     (27, "Gradients come as activations go, but where is the most alive: how many tables has the loss?"),
     (21.5, "Weights, moments and activations: add the tables that are alive at the loss."),
     (31.7, "Did you count one table of that size?"),
-    (46.1, "That is the sum and one more table: no weight has its gradient yet."),
+    (46.1, "Is that the sum and one more table? No weight has its gradient yet."),
     (lambda right: right - 10.24, "Did you count two tables of that size?"),
     (62.5, "Did you count four tables of that size? The logits are freed before the backward pass."),
     (56.4, "That is the sum and two more tables: no weight has its gradient yet."))
@@ -33,7 +33,7 @@ guess("peak_recomputed", "Weights and moments stay, one block at a time exists i
     *((share, "Only the activations shrink, and to far less than half.") for share in (50, 56)),
     (35.4, "Nearly: inside the block that runs again, some activations have gradients, too."),
     (21.9, "Weights and moments alone are 22 %: a block that runs again and the gradients come on top."),
-    (lambda right: 100 - right, "That is what is saved."),
+    (lambda right: 100 - right, "Is that what is saved? Asked is what is left."),
     (26.6, "And the block that runs again, and the gradients so far?"),
     (28.2, "And the gradients so far? The block that runs again comes last."),
     (29.1, "And the activations of the block that runs again?"),
@@ -41,6 +41,13 @@ guess("peak_recomputed", "Weights and moments stay, one block at a time exists i
     (32.9, "And the gradients so far? Where they are all there, the inputs are gone."),
     (40.1, "Not all of it at once: inputs go as gradients come."),
     (133, "The FLOPs rise by up to a third, the memory falls."))
+guess("activations_of_70b", "20D numbers of 2 bytes, for 8192 tokens and 80 blocks.",
+    (107, "A number has 2 bytes: bfloat16."), (429, "A number has 2 bytes here, not 4."),
+    *((gb, "For all 80 blocks: each keeps its own.") for gb in (2.7, 1.34)),
+    (172, "16D is GPT-2's block; this one, gated, keeps about 20D."),
+    (246, "With states and tables it is that much: how much of it are the activations?"),
+    *((gb, "A text is on one GPU: only the states are shared.") for gb in (3.36, 3.4)),
+    (10.7, "That is the input of each block alone: D numbers, not 20D."))
 guess("attention_share", "In full, also what the causal mask hides: 2 · L · D · T / N.",
     (lambda right: right / 2, "With a causal mask half of that would do: the formula counts in full."),
     (lambda right: right / 3, "That is the forward pass alone, beside all of 6N."),
@@ -59,7 +66,8 @@ guess("each_of_eight", "A step reads weights (a few rows of the input embedding)
     (lambda right: 1e3 / right, "If these are ms for a token: how many tokens make a second?"))
 guess("own_step", "On top of the time at the peak come small products, which run below it, and what has hardly a FLOP.",
     (1, "Then all would run at the peak."),
-    (lambda right: 1 / right, "If that is the MFU: the time is the inverse of it, times its prediction."))
+    *((share, "If that is the MFU: the time is the inverse of it, times its prediction.")
+      for share in (0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9)))
 
 
 def _gated(hidden: float = 4, inputs: float = 1) -> Callable[..., float]:
@@ -75,6 +83,9 @@ exercise("gated_mlp_kept",
     (_gated(3, 2), "Gate and up have the same input, kept once, and one of the four hidden tensors is missing."),
     (_gated(4, 0), "The input of gate and up is kept, too."),
     (lambda d, f, b, t, i: 16 * b * t * d * i, "16D is GPT-2's block: here it is a gated MLP alone."),
+    (lambda d, f, b, t, i: b * (d + 4 * f) * i, "Each token has its own: multiply by how many there are."),
+    *((lambda d, f, b, t, i, n=n: b * t * (d + 4 * f) * n, "A number has itemsize bytes, which vary.") for n in (2, 4)),
+    (_gated(4, 3), "Gate and up have the same input, kept once, and nothing here keeps the output."),
     (lambda d, f, b, t, i: (d + 4 * f) * i, "That is for one token: multiply by batch and tokens."),
     (lambda d, f, b, t, i: (b * t * (d + 4 * f) + 3 * d * f) * i, "The parameters are left out: they are states."),
     (lambda d, f, b, t, i: b * t * (d + 4 * f), "Those are numbers: a number has itemsize bytes."),
@@ -105,6 +116,7 @@ exercise("largest_batch",
     (_fit(states=0), "You forgot the states: 16 bytes per parameter, shared by the devices."),
     *((_fit(states=kept), "With AdamW a parameter takes 16 bytes: value, gradient and two moments.")
       for kept in (4, 8, 12, 14, 18, 20)),
+    (lambda memory, devices, n, each: max(floor((memory - 16 / devices) / each), 0), "16 bytes for each parameter."),
     (_fit(shared=False), "You put all the states on each device: here they are shared."),
     (lambda memory, devices, *a: devices * _fit()(memory, devices, *a), _ALL),
     (lambda memory, devices, n, each: max(floor((memory * devices - 16 * n) / each), 0), _ALL),
@@ -134,6 +146,8 @@ exercise("affordable_model",
     *((_affordable(day=day), "The peak is per second: a day has 86 400 of them.") for day in (1, 24, 1440, 3600)),
     (lambda *a: _affordable(mfu=False)(*a) * a[3], "The MFU belongs under the root, with all that is delivered."),
     (_affordable(3), "Training takes 6 FLOP per parameter and token: a multiply-add is two."),
+    (lambda *a: _affordable()(*a) / 1e9, "Those are billions: return the number of parameters."),
+    (lambda *a: _affordable()(a[0], 1, *a[2:]), "That is one day: multiply by the days."),
     (_affordable(8), "8 FLOP are with recomputation: the napkin has 6."),
     (lambda *a: _affordable()(1, *a[1:]), "That is one device: multiply by the devices."),
     (lambda *a: _affordable()(*a) ** 2,
@@ -171,7 +185,7 @@ exercise("requests_that_fit", 45e9 // _CACHE, [
     (45e9 // (8 * _CACHE), "You took 64 heads: the cache has 8, each shared by 8 query heads."),
     (2 * 45e9 // _CACHE, "Keys and values: the cache holds both, in 2 bytes each."),
     (45e9 // (4096 * _PER_TOKEN), "That is for 4096 tokens: these requests have 6000."),
-    (80e9 // _CACHE, "The weights take 35 GB of the 80: caches get the rest."),
+    *((count, "The weights take 35 GB of the 80: caches get the rest.") for count in (80e9 // _CACHE, 41)),
     (45 * 2**30 // _CACHE, "Near: compute the cache of 6000 tokens in bytes, and take a GB as 10⁹ bytes."),
     *((count, "Requests are whole: round down.") for count in (45e9 / _CACHE, 23)),
 ], tolerance=5e-3)
