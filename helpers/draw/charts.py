@@ -164,8 +164,8 @@ def dots(values: Mapping[str, float | Place], title: str, xlabel: str, roles: Se
 def memory_over_time(traces: Mapping[str, Trace], title: str, levels: Sizes | None = None, backward: int = 0) -> Made:
     """Bytes alive in a step against its FLOPs so far, a filled curve for each way to run it, named at its peak.
 
-    `levels` are thin horizontal lines with a name each, near their right end. `backward` is the first op of the
-    backward pass of the first; an arrow leads from the end of the first curve to that of the last.
+    `levels` are thin horizontal lines with a name each. `backward` is the first op of the backward pass of the first;
+    an arrow leads from the end of the first curve to that of the last.
     """
     fig, ax = canvas(3.1, title, "FLOPs so far", "memory")
     top, found = max(trace.peak for trace in traces.values()), []
@@ -179,7 +179,7 @@ def memory_over_time(traces: Mapping[str, Trace], title: str, levels: Sizes | No
         ax.vlines([first[-1], last[-1]], 0, 0.9 * top, GREY, linewidth=1, linestyle=":", label="_ends")
         arrow(ax, (first[-1], 0.85 * top), (last[-1], 0.85 * top), BLACK)
         note(ax, f"{last[-1] / first[-1] - 1:+.0%}", ((first[-1] + last[-1]) / 2, 0.92 * top), (0, 0), ha="center")
-    _levels(ax, levels or {}, 1, top / 2)
+    _levels(ax, levels or {}, 0, top / 2)
     return fig, f"{'; '.join(found)}."
 
 
@@ -207,9 +207,10 @@ def lifetimes(trace: Trace, names: Sequence[str], title: str, levels: Sizes | No
     below.axvline(backward, color=GREY, linewidth=0.8, linestyle=DASHES, label="_backward")
     rows(below, names)
     below.set(
-        xlabel=f"operations so far, {start} to {end} of {len(trace.flops)}  ·  orange: alive at the peak",
+        xlabel=f"operations so far, {start} to {end} of {len(trace.flops)}",
         xlim=(start, end),
     )
+    note(below, "orange: alive at the peak", (end, 0), (-5, 0), ha="right")
     ax.set_ylim(0, trace.peak * 1.3)
     _turn(ax, backward, trace.peak)
     _levels(ax, levels or {})

@@ -14,7 +14,7 @@ from matplotlib.ticker import EngFormatter
 from helpers import units
 
 from helpers.draw.drawing import (  # isort: skip
-    BLACK, BLUE, DASHES, GREEN, GREY, GROUNDS, INKS, LOOKS, PLATE, VERMILLION, WIDTH, Made, Place, arrow, canvas,
+    BLACK, BLUE, DASHES, GREEN, GREY, GROUNDS, INKS, LOOKS, PLATE, VERMILLION, WIDTH, Made, arrow, canvas,
     drawn, label_points, legend, log_ticks, note, number,
 )  # fmt: skip
 from helpers.roofline import Roofline
@@ -53,10 +53,10 @@ def roofline(
     A roof is blue where the bandwidth limits it and vermillion where the peak does, with its ridge marked; several
     differ by their dashes. Above all roofs it is grey. The regions below have names: memory-bound under all roofs,
     compute-bound under all, and in between what depends on the roof. A point is open where predicted, filled where
-    measured; `quiet` ones are small and grey. `thin` are further roofs, dashed or dotted: named at the right
-    end, or on the slope of one that meets the peak of another. `moves` names pairs of points: an arrow leads from
-    first to second, with the gain. `intensities`: ends of the axis. Raises ValueError for a move between points that
-    are not there.
+    measured; `quiet` ones are small and grey, without a name. `thin` are further roofs, dashed or dotted: named at the
+    right end, or on the slope of one that meets the peak of another; with them each other point has a line to its roof.
+    `moves` names pairs of points: an arrow leads from first to second, with the gain. `intensities`: ends of the axis.
+    Raises ValueError for a move between points that are not there.
     """
     places = {point.label: (point.intensity, point.measured or point.predicted) for point in points}
     if missing := {name for pair in moves for name in pair} - set(places):
@@ -107,15 +107,8 @@ def roofline(
         bend = ax.transData.inverted().transform((start + end) / 2 + 0.075 * (end - start)[::-1] * (1, -1))
         ax.plot([x, bend[0], right], [rate, bend[1], better], linewidth=0, marker="", label="_move")  # labels keep off
         label_points(ax, {f"× {number(better / rate)}": bend}, weight="bold")
-    small, right = {"fontsize": 7, "color": INKS[GREY]}, {name for name, at in places.items() if at[0] > ridges[-1]}
-    crowd = {name: places[name] for name in right.intersection(quiet)}
-    if len(crowd) > 3:
-        _stairs(ax, crowd, min(places[name][1] for name in right) / 1.5, small)
-    else:
-        crowd = {}
     look = {"fontsize": 8, "zorder": 7, "weight": "bold" if thin else "normal"}
     labels = label_points(ax, {point.label: places[point.label] for point in loud}, **look)
-    label_points(ax, {name: at for name, at in places.items() if name in quiet and name not in crowd}, **small)
     for label, point in zip(labels, loud if thin else (), strict=False):
         label.set(color=INKS[_REGIONS[_region(point, roofs)][1]])
     found: dict[str, list[str]] = {}
@@ -146,14 +139,6 @@ def _shade(ax: Axes, roofs: Mapping[str, Roofline], ridges: Sequence[float]) -> 
     xs = [low, *ridges, high]
     tops = [max(roof.attainable(x) for roof in roofs.values()) for x in xs]
     ax.fill_between(xs, tops, ceiling, color=GROUNDS[-1], linewidth=0, zorder=0.5, label="_out of reach")
-
-
-def _stairs(ax: Axes, points: Mapping[str, Place], foot: float, look: Mapping[str, Any]) -> None:
-    """Name points on stairs that go down to the right, under a foot in FLOP/s, so that no lead crosses a name."""
-    for step, (name, (x, rate)) in enumerate(sorted(points.items(), key=lambda point: point[1]), 1):
-        low = foot / 1.21**step
-        ax.plot([x, x], [rate, low], color=GREY, linewidth=0.6, marker="", label="_lead", zorder=2)
-        note(ax, name, (x, low), (-2, 0), ha="right", **look)
 
 
 def _roof(ax: Axes, name: str, roof: Roofline, dash: Any, thin: bool = False, flat: bool = True) -> None:
@@ -216,8 +201,14 @@ def bandwidth_sweep(
     """
     sizes = sorted(bandwidths)
     quiet = [size for size in sizes if size not in disturbed] or sizes
-    fast, gain = max(quiet, key=bandwidths.get), max(map(bandwidths.get, quiet)) / bandwidths[quiet[-1]]
-    title = f"Bytes come {number(gain)} times as fast from {units.iec(fast)} as from {units.iec(quiet[-1])}"
+    shown = sizes[0] / 2.2, sizes[-1] * 1.6
+    medians, ends = {}, np.clip([shown[0], *caches.values(), shown[1]], *shown)
+    for name, (left, right) in zip([*caches, "main memory"], itertools.pairwise(ends), strict=True):
+        if level := [bandwidths[size] for size in quiet if left < size <= right]:
+            medians[name] = left, right, median(level)
+    first, *_, last = [*medians] * 2
+    title = f"{first} is {number(medians[first][2] / medians[last][2])} times as fast as {last}"
+    title = title if len(medians) > 1 else "Bandwidth by working set"
     fig, ax = canvas(3.2, title, "working set", "byte/s")
     ax.plot(quiet, [bandwidths[size] for size in quiet], color=BLUE, marker="o", label="measured")
     if disturbed:
@@ -226,19 +217,15 @@ def bandwidth_sweep(
         legend(ax)
     low, high, small = min(bandwidths.values()), max(bandwidths.values()), {"bbox": PLATE}
     ax.set_xscale("log", base=2)
-    shown = sizes[0] / 2.2, sizes[-1] * 1.6
     ax.set(yscale="log", ylim=(low / 2, high * 2.4), xlim=shown)
     for name, size in caches.items():
         ax.axvline(size, color=BLACK, linewidth=1, linestyle=DASHES, marker="", label=f"_{name}")
         note(ax, f"{name} {units.iec(size)}", (size, 2.2 * high), (-3, 0), **small, ha="right", va="top")
     if caches:
         note(ax, "main\nmemory", (max(caches.values()), 2.2 * high), (3, 0), **small, va="top")
-    ends = np.clip([shown[0], *caches.values(), shown[1]], *shown)
-    for left, right in itertools.pairwise(ends):
-        if level := [bandwidths[size] for size in quiet if left < size <= right]:
-            rate = median(level)
-            ax.plot([left, right], [rate, rate], color=GREY, linewidth=5, alpha=0.35, marker="", label="_step")
-            note(ax, units.si(rate, "B/s"), (math.sqrt(left * right), low / 2), (0, 8), ha="center", weight="bold")
+    for left, right, rate in medians.values():
+        ax.plot([left, right], [rate, rate], color=GREY, linewidth=5, alpha=0.35, marker="", label="_step")
+        note(ax, units.si(rate, "B/s"), (math.sqrt(left * right), low / 2), (0, 8), ha="center", weight="bold")
     for name, rate in (levels or {}).items():
         ax.axhline(rate, color=VERMILLION, linewidth=1.2, linestyle=":", marker="", label=name)
         note(ax, name, (shown[0], rate), (4, 7), color=INKS[VERMILLION])

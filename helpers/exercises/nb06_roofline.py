@@ -36,8 +36,9 @@ guess("attention_of_32", "Each user has a cache of their own: FLOPs and bytes gr
 guess("gelu_in_a_cache", "Left of the ridge is a place, not yet a cause.",
     *((lambda right, slower=slower: slower if right > 1 else None, "Slower, though its bytes come from a cache?")
       for slower in (0.1, 0.3, 0.5)),
-    *((lambda right, faster=faster: faster if right < 2 else None,
-       "So it would be if main memory were the reason: the hypothesis fails.") for faster in (3, 4, 5, 6, 7, 8, 10)))
+    *((lambda right, faster=faster: faster if right < 1.5 else None,
+       "So it would be if main memory were the reason, as it is for the ReLU.")
+      for faster in (2, 2.5, 3, 4, 5, 6, 7, 8)))
 
 _SLOPE = "That is the bandwidth: at 1 FLOP/B this is what is attainable. Here it is more."
 _TERA = "In FLOP/s, please: that is a number of TFLOP/s."
@@ -133,7 +134,7 @@ def _draw_point(r: random.Random) -> tuple[float, ...]:
     nbytes = 2.0 ** r.randint(20, 36)
     flops = nbytes * peak / bandwidth * 2 ** r.uniform(-4, 4)
     best = max(flops / peak, nbytes / bandwidth)
-    return flops, nbytes, best * r.choice((0.3, 0.92, 0.97, 1.1, 1.9, 2.1, 2.9, 9)), peak, bandwidth
+    return flops, nbytes, best * r.choice((0.3, 0.92, 0.97, 0.995, 1.1, 1.9, 2.1, 2.9, 9)), peak, bandwidth
 
 
 exercise("bottleneck",
@@ -161,6 +162,12 @@ exercise("bottleneck",
     (lambda f, b, s, p, w: _bottleneck(f, b, s, p, w) if s < min(f / p, b / w) or s >= max(f / p, b / w)
      else "memory" if b / w > f / p else "compute",
      "Faster than one of the two times is enough to be impossible."),
+    (lambda f, b, s, p, w: "impossible" if s < max(f / p, b / w) else "memory" if s <= 2 * b / w
+     else "compute" if s <= 2 * f / p else "neither",
+     "Both times may come near: then the longer of the two is the answer."),
+    (lambda f, b, s, p, w: "impossible" if s < max(f / p, b / w) else "compute" if s <= 2 * f / p
+     else "memory" if s <= 2 * b / w else "neither",
+     "Both times may come near: then the longer of the two is the answer."),
     (lambda *a: _bottleneck(*a, slow=1), "Up to twice the time is close enough: only beyond that it is neither."),
     *((lambda *a, name=name: _bottleneck(*a, name=name), "You swapped the two: the larger time is the bottleneck.")
       for name in (lambda c, m: "memory" if m < c else "compute", lambda c, m: "compute" if m > c else "memory")),
@@ -209,7 +216,8 @@ exercise("distances",
         lambda a, b: sum((a[:, k, None] - b[:, k]) ** 2 for k in range(a.shape[1])))),
     (lambda a, b: _distances(a, b, -1), "The middle term is −2·a·b: you left out the 2."),
     (lambda a, b: _distances(a, b, 2), "The middle term is −2·a·b: yours has a plus."),
-    (lambda a, b: -2 * (a @ b.T), "That is the matmul alone: add the squares of both."),
+    *((lambda a, b, k=k: k * (a @ b.T), "That is the matmul alone: add the squares of both.") for k in (1, -2)),
+    (lambda a, b: (a * a).sum(1, keepdim=True) - 2 * (a @ b.T) - (b * b).sum(1), "The squares of b are added, too."),
     (lambda a, b: _distances(a, b).clamp(min=0).sqrt(),
      "Those are the distances: the question asks for their squares."),
     (lambda a, b: (a * a).sum(1) + (b * b).sum(1) - 2 * (a @ b.T),
