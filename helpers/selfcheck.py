@@ -223,7 +223,7 @@ def _compared(guess: Any, value: Any, unit: str, wrong: Sequence[tuple[Any, str]
         yield f"You predicted {exercises.short(guess)}; it is {exercises.short(value)}: {verdict}."
     else:
         good = _good(asked, right)
-        same = good or (measured and math.isclose(asked, right, rel_tol=0.25))
+        same = good or (measured and abs(asked - right) <= abs(right) / 4)
         apart = "near enough for a measurement" if same and not good else _apart(asked, right, unit)
         yield f"You predicted {_quantity(asked, unit)}; it is {_quantity(right, unit)}: {apart}."
     named = []  # how far the guess is from each mistake that it may be, and the mistake's sentence

@@ -34,6 +34,7 @@ guess("my_ridge", "", (295, "That is the ridge of an H100's matrix units."))
 
 guess("gelu_bytes", "Eight operators move 18 tensors; the fused one moves 2.",
     (8, "Two of the eight read two tensors."),
+    (16, "Sixteen would be tensors, two for each operator: two of them read two, and the fused one moves 2."),
     (18, "The fused one moves 2."),
     (1, "Each result in between goes to memory and comes back."))
 
@@ -52,6 +53,7 @@ guess("decoding_attention", "Nearly S / S: each key and value is read for one qu
     (2, "A number has 2 bytes here."), (0.5, "T/2 holds where T and S are equal: here T is 1 and S is 4096."))
 
 guess("users_64", "A step for 64 reads the weights once, and 64 caches.",
+    (3.2, "That is how much longer a step takes: it makes 64 tokens."),
     (64, "So it would be if all bytes were weights: each user's cache is read as well."),
     (4343, "Those are tokens per second: how many times as many as for one?"),
     (1, "So it would be if all bytes were caches: the weights are read once for all users."),
@@ -134,7 +136,8 @@ exercise("critical_batch",
      "What you divide by may be negative or zero; then no batch is large enough."),
     (lambda d, f, ridge, w: math.ceil(ridge * w * d * f / room) if (room := 2 * d * f - 2 * ridge * (d + f))
      else math.inf, "What you divide by may be negative, too: then no batch is large enough."),
-    (lambda *a: _batch(*a, none=-1), "Where no batch is large enough, return math.inf, not −1."),
+    *((lambda *a, none=none: _batch(*a, none=none), "Where no batch is large enough, return math.inf.")
+      for none in (-1, 0)),
     (lambda *a: _batch(*a, rounded=round), "To the nearest may be below the ridge: round up."),
     (lambda d, f, ridge, w: math.ceil(ridge * w * d * f / room) if (room := 2 * d * f - 2 * ridge * (d + f)) >= 0
      else math.inf,

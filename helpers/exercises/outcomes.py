@@ -148,6 +148,8 @@ def amount(text: str, unit: str) -> float | None:
     digits = re.sub(r"_|,(?=\d{3}(?!\d))", "", match[1]).replace(",", ".")  # 1,000 and Europe's 85,9
     found = float(digits) / (100 if match[2] and unit != "%" else 1)
     factor, base = scale(unit)
+    if base == "FLOP/s" and match[3].endswith("FLOPS"):
+        return amount(f"{text.removesuffix('FLOPS')}FLOP/s", unit)
     if not match[3]:
         return found
     if match[3] in _PREFIXES:  # "140 G"
