@@ -327,6 +327,7 @@ def test_compare_says_how_far_apart():
         ("4e7", 40e6, "B", "You predicted 40 MB; it is 40 MB: exactly right."),
         ("40 MiB", 40, "MiB", "You predicted 40 MiB; it is 40 MiB: exactly right."),
         ("140e9 bytes", 140, "GB", "You predicted 140 GB; it is 140 GB: exactly right."),
+        ("70 GFLOPS", 70, "GFLOP/s", "You predicted 70 GFLOP/s; it is 70 GFLOP/s: exactly right."),
         ("2 min", 120, "s", "You predicted 2 min; it is 2 min: exactly right."),
         ("144 days", 72, "days", "You predicted 144 days; it is 72 days: too high by a factor of 2."),
         ("40 %", 0.4, "", "You predicted 0.4; it is 0.4: exactly right."),
@@ -374,6 +375,7 @@ def test_what_is_said_of_a_guess_is_kept_outside_the_cell(monkeypatch):
     monkeypatch.setitem(GUESSES, "near", ("", [(36, "Far."), (34, "Nearest.")]))
     assert repr(compare(34.5, 50, about="near")).endswith("Nearest.")
     assert repr(compare(60, 50, about="near", measured=True)).endswith(": near enough for a measurement.")
+    assert "27 % too high" in repr(compare(63.5, 50, about="near", measured=True))
     assert repr(compare(36.5, 50, about="near", measured=True)).endswith("27 % too low. Far.")
     assert "Slower" in repr(compare(0.5, 1.86, about="gelu_in_a_cache"))
     assert "Slower" not in repr(compare(0.5, 0.86, about="gelu_in_a_cache"))
