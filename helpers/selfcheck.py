@@ -232,7 +232,7 @@ def _compared(guess: Any, value: Any, unit: str, wrong: Sequence[tuple[Any, str]
         theirs = _measure(prediction, unit)
         numbers = None not in (asked, theirs)
         counted = numbers and not unit and _counted(asked, theirs)
-        near = numbers and (_good(asked, theirs) if counted else math.isclose(asked, theirs, rel_tol=0.05))
+        near = numbers and (_good(asked, theirs) if counted else math.isclose(asked, theirs, rel_tol=0.02))
         near = near and (right is None or asked == theirs or 2 * abs(asked - theirs) < abs(asked - right))
         if near or _both_nan(asked, theirs) or (not numbers and _same(guess, prediction)):
             named.append((abs(asked - theirs) if numbers else 0, sentence))

@@ -40,6 +40,7 @@ GALLERY = {
     "strips": lambda: draw.strips({"(a b)": [0, 0, 1, 1]}, "title", "position"), "lines": lambda: chart(),
     "bars": lambda: draw.bars({"a": 0.4, "b": 6.0}, "title", "MFU", ("limit", 1.0)),
     "bars of parts": lambda: draw.bars({"r": {"p": 2, "q": 4}, "s": {"q": 0.01}}, "title", "bytes", ("all", 8)),
+    "waterfall": lambda: draw.waterfall({"first": {"a": 9}, "small": {"b": 0.1}}, "title", "days"),
     "dots": lambda: draw.dots({"a": 1e20, "b": 2e25}, "title", "FLOP", limits={"line": 1e26}),
     "dots in pairs": lambda: draw.dots({"a": (1e-9, 2e-6)}, "title", "time", ("arithmetic", "memory")),
     "memory_over_time": lambda: draw.memory_over_time({"a": trace(), "b": trace(2)}, "title", {"level": 3e3}),
@@ -146,6 +147,7 @@ def test_bits_show_each_digit_and_the_place_values(fmt):
     (lambda: draw.ranges(mark=1e5), "1e5 is lost in float16"),
     (lambda: draw.bits(1, "float16"), "fraction 1 0 + 1/1024"),  # subnormal: no hidden 1
     (lambda: draw.bars({"r": {"p": 2, "q": 4, "tiny": 0.01}}, "t", "bytes"), "2 | 4 | 6.01"),
+    (lambda: draw.waterfall({"r": {"p": 9}, "s": {"q": 0.1}}, "t", "bytes"), "r 9, s 9.1 (bytes)."),
     (lambda: draw.bandwidth_sweep(SWEEP, {}, disturbed=[2**20]), "1 of 3 points are disturbed: 1 MiB."),
     (lambda: draw.bandwidth_sweep({2**14: 8e9, 2**15: 6e9, 2**16: 2e9}, {"L1": 2**15}), "L1 is 3.5 times as fast as"),
     (lambda: draw.block(LLAMA, 1, 8192, upto=7), "gated SiLU and down keep 68% of all bytes kept"),

@@ -11,8 +11,8 @@ from helpers import units
 from helpers.counting import Trace
 
 from helpers.draw.drawing import (  # isort: skip
-    BLACK, BLUE, DASHES, GREY, INKS, LOOKS, PLATE, TINTS, VERMILLION, Made, Place, Series, arrow, canvas, drawn, figure,
-    label_points, legend, log_ticks, note, number, past_ends, rows,
+    BLACK, BLUE, DASHES, GREY, INKS, LOOKS, PLATE, TINTS, VERMILLION, Drawing, Made, Place, Series, arrow, canvas,
+    drawn, figure, label_points, legend, log_ticks, note, number, past_ends, rows,
 )  # fmt: skip
 
 Sizes = Mapping[str, float]
@@ -38,9 +38,10 @@ def lines(series: Series, title: str, xlabel: str, ylabel: str, log: str = "",
         ax.margins(y=0.12)
         ax.set_xlim(right=max(x[-1] for x, _ in series.values()))
     _levels(ax, levels or {})
-    if not log and min(min(*x, *y) for x, y in series.values()) >= 0:
-        ax.autoscale_view()
-        ax.set(xlim=(0, None), ylim=(0, None))
+    for axis, values in zip("xy", zip(*series.values(), strict=True), strict=True):
+        if axis not in log and log != "y" and min(map(min, values)) >= 0:
+            ax.autoscale_view()
+            ax.set(**{f"{axis}lim": (0, None)})
     past_ends(ax)
     for text, at in (marks or {}).items():
         ax.plot(*at, "o", color=BLACK, markerfacecolor="white", markersize=7, zorder=4, clip_on=False, label=text)
@@ -82,6 +83,9 @@ def bars(sizes: Mapping[str, float | Sizes], title: str, xlabel: str, limit: tup
             shown[widths.argmax()] = f"{part}\n{texts[widths.argmax()]}".strip()
         ground = {"facecolor": tint, "edgecolor": "none", "pad": 0.8}  # over a limit's line
         ax.bar_label(stacked, shown, label_type="center", linespacing=1.0, bbox=ground)
+        for place, text in enumerate(texts if "" in table and part else ()):  # in a waterfall there is room at the left
+            if text and not shown[place] and widths[place] and ends[place]:
+                note(ax, text, (ends[place], place), (-4, 0), ha="right")
         ends += widths
     for place, total in enumerate(totals.values()):
         note(ax, number(total), (total, place), weight="bold", bbox=PLATE)
@@ -118,6 +122,12 @@ def _rows(ax: Axes, names: Sequence[str], limits: Sizes) -> None:
         left = ax.transAxes.inverted().transform(ax.transData.transform((value, 0)))[0] > 0.5
         ax.axvline(value, color=BLACK, linewidth=1.2, linestyle=dash, label=name, zorder=1.5)
         note(ax, name, (value, -0.75), (-5 if left else 5, 0), ha="right" if left else "left", bbox=PLATE)
+
+
+def waterfall(sizes: Mapping[str, Sizes], title: str, xlabel: str) -> Drawing:
+    """Bars that begin where the one before ends: a row has one part, whose size is added to those above."""
+    ends = [0.0, *itertools.accumulate(sum(part.values()) for part in sizes.values())]
+    return bars({row: {"": end} | part for (row, part), end in zip(sizes.items(), ends, strict=False)}, title, xlabel)
 
 
 @drawn("Dots")

@@ -99,7 +99,8 @@ def roofline(
     for point in loud if thin else ():  # how far it is from the lowest roof
         x, rate = places[point.label]
         roof = min(roof.attainable(x) for roof in roofs.values())
-        ax.plot([x, x], [rate, roof], ":", color=INKS[BLUE], linewidth=1.2, marker="", label="_gap", zorder=2)
+        ink = INKS[_REGIONS[_region(point, roofs)][1]]
+        ax.plot([x, x], [rate, roof], ":", color=ink, linewidth=1.2, marker="", label="_gap", zorder=2)
     for (x, rate), (right, better) in ([places[name] for name in pair] for pair in moves):
         style = {"arrowstyle": "-|>", "linewidth": 1.6, "shrinkA": 7, "shrinkB": 7, "connectionstyle": "arc3,rad=0.15"}
         arrow(ax, (x, rate), (right, better), BLACK, **style)
@@ -224,7 +225,7 @@ def bandwidth_sweep(
     if caches:
         note(ax, "main\nmemory", (max(caches.values()), 2.2 * high), (3, 0), **small, va="top")
     for left, right, rate in medians.values():
-        ax.plot([left, right], [rate, rate], color=GREY, linewidth=5, alpha=0.35, marker="", label="_step")
+        ax.plot([left, right], [rate, rate], color=GREY, linewidth=5, alpha=0.35, marker="", label="_step", zorder=1.5)
         note(ax, units.si(rate, "B/s"), (math.sqrt(left * right), low / 2), (0, 8), ha="center", weight="bold")
     for name, rate in (levels or {}).items():
         ax.axhline(rate, color=VERMILLION, linewidth=1.2, linestyle=":", marker="", label=name)

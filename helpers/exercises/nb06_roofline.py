@@ -12,6 +12,7 @@ from helpers.exercises.exercise import choices, exercise, guess, part, parts, wh
 guess("layer_of_8_on_h100", "Most of the peak is out of reach: the bytes arrive too slowly.",
     (989.5e12, "That takes 295 FLOPs for each byte."),
     (3.35e12, "That is the rate at 1 FLOP for each byte."),
+    (989.5e12 / 8, "The peak does not come into it: multiply the bandwidth by 8."),
     (3.35e12 / 8, "The intensity multiplies the bandwidth: bytes/s × FLOP/byte."),
     (26.8, "In FLOP/s: × 10¹²."))
 guess("misses_of_fourteen", "Section 6 asks any miss for its reason.",
@@ -21,7 +22,8 @@ guess("faster_a100", "The layer gains from the faster memory until it meets the 
     (1.31, "That is about the memory's gain: the ceiling cuts it off."),
     (1, "With 40 GB it waits for its bytes: it gains."),
     (0.85, "How many times as fast: more than 1."),
-    *((gain, "Not in per cent: 17 % faster is 1.17 times.") for gain in (17, 0.17)))
+    *((gain, "Not in per cent: 17 % faster is 1.17 times.") for gain in (17, 0.17)),
+    (31, "Not in per cent, and the ceiling cuts the memory's gain off."))
 guess("bfloat16_here", "",
     (lambda right: None if 1.7 < right < 2.5 else 2,
      "Half the bits are half the bytes. For the FLOPs the chip needs a unit."),
@@ -38,7 +40,7 @@ guess("gelu_in_a_cache", "Left of the ridge is a place, not yet a cause.",
       for slower in (0.1, 0.3, 0.5)),
     *((lambda right, faster=faster: faster if right < 1.5 else None,
        "So it would be if main memory were the reason, as it is for the ReLU.")
-      for faster in (2, 2.5, 3, 4, 5, 6, 7, 8)))
+      for faster in (2, 2.5, 3, 4, 5, 6, 7, 8, 10, 15)))
 
 _SLOPE = "That is the bandwidth: at 1 FLOP/B this is what is attainable. Here it is more."
 _TERA = "In FLOP/s, please: that is a number of TFLOP/s."
