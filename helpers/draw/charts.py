@@ -58,9 +58,10 @@ def lines(series: Series, title: str, xlabel: str, ylabel: str, log: str = "",
 def bars(sizes: Mapping[str, float | Sizes], title: str, xlabel: str, limit: tuple[str, float] | None = None) -> Made:
     """A bar per row from 0, its size beside it: one number, or the sizes of its named parts (six at most), stacked.
 
-    A part named "" is left empty, as in a waterfall; one too small for its number has none. Parts that occur in several
-    rows are named where they are widest, or in a legend if one has no room, but not in a waterfall. `limit` is a name
-    and a place for a line. Raises ValueError for more parts, for negative sizes and for no bars.
+    A part named "" is left empty, as in a waterfall; one too small for its number has none, or there one beside it.
+    Parts that occur in several rows are named where they are widest, or in a legend if one has no room, but not in a
+    waterfall. `limit` is a name and a place for a line. Raises ValueError for more parts, for negative sizes and for
+    no bars.
     """
     stacks = {row: size if isinstance(size, Mapping) else {"_size": size} for row, size in sizes.items()}
     parts = sorted(dict.fromkeys(part for stack in stacks.values() for part in stack), key=bool)  # the empty one first
@@ -103,16 +104,15 @@ def bars(sizes: Mapping[str, float | Sizes], title: str, xlabel: str, limit: tup
     return fig, f"{', '.join(told)} ({xlabel.splitlines()[0]})."
 
 
-def _levels(ax: Axes, levels: Sizes, end: float = 0, low: float = 0) -> None:
-    """Thin horizontal lines, named from the left end, 0, or up to a share of the width; those under `low` below it.
+def _levels(ax: Axes, levels: Sizes, low: float = 0) -> None:
+    """Thin horizontal lines, named at the left end; those under `low` below it.
 
     The second line of a name stands below in any case.
     """
-    look = {"xycoords": ax.get_yaxis_transform(), "ha": "right" if end else "left"}
     for name, height in levels.items():
         ax.axhline(height, color=GREY, linewidth=1.2, marker="", zorder=1.5, label="_level")
         for text, shift in zip(name.split("\n"), (7 if height > low else -8, -8), strict=False):
-            note(ax, text, (end, height), (-5 if end else 5, shift), **look)
+            note(ax, text, (0, height), (5, shift), xycoords=ax.get_yaxis_transform())
 
 
 def _rows(ax: Axes, names: Sequence[str], limits: Sizes) -> None:
@@ -181,15 +181,16 @@ def memory_over_time(traces: Mapping[str, Trace], title: str, levels: Sizes | No
     top, found = max(trace.peak for trace in traces.values()), []
     for place, (name, trace) in enumerate(traces.items()):
         found.append(f"{name} {_alive(ax, trace.flops, trace.memory, place, name)}")
-    first, *_, last = (trace.flops for trace in [*traces.values()] * 2)
+    steps = [trace.flops for trace in traces.values()]
+    first, last = steps[0][-1], steps[-1][-1]
     ax.xaxis.set_major_formatter(EngFormatter("FLOP"))
-    ax.set(xlim=(0, 1.04 * max(trace.flops[-1] for trace in traces.values())), ylim=(0, top * 1.3))
-    _turn(ax, first[backward - 1], top)
-    if last[-1] != first[-1]:
-        ax.vlines([first[-1], last[-1]], 0, 0.9 * top, GREY, linewidth=1, linestyle=":", label="_ends")
-        arrow(ax, (first[-1], 0.85 * top), (last[-1], 0.85 * top), BLACK)
-        note(ax, f"{last[-1] / first[-1] - 1:+.0%}", ((first[-1] + last[-1]) / 2, 0.92 * top), (0, 0), ha="center")
-    _levels(ax, levels or {}, 0, top / 2)
+    ax.set(xlim=(0, 1.04 * max(first, last)), ylim=(0, top * 1.3))
+    _turn(ax, steps[0][backward - 1], top)
+    if last != first:
+        ax.vlines([first, last], 0, 0.9 * top, GREY, linewidth=1, linestyle=":", label="_ends")
+        arrow(ax, (first, 0.85 * top), (last, 0.85 * top), BLACK)
+        note(ax, f"{last / first - 1:+.0%}", ((first + last) / 2, 0.92 * top), (0, 0), ha="center")
+    _levels(ax, levels or {}, top / 2)
     return fig, f"{'; '.join(found)}."
 
 
@@ -216,10 +217,7 @@ def lifetimes(trace: Trace, names: Sequence[str], title: str, levels: Sizes | No
         panel.axvspan(peak, peak + 1, ymax=high, color=GREY, alpha=0.25, linewidth=0, zorder=0.5, label="_peak")
     below.axvline(backward, color=GREY, linewidth=0.8, linestyle=DASHES, label="_backward")
     rows(below, names)
-    below.set(
-        xlabel=f"operations so far, {start} to {end} of {len(trace.flops)}",
-        xlim=(start, end),
-    )
+    below.set(xlabel=f"operations so far, {start} to {end} of {len(trace.flops)}", xlim=(start, end))
     note(below, "orange: alive at the peak", (end, 0), (-5, 0), ha="right")
     ax.set_ylim(0, trace.peak * 1.3)
     _turn(ax, backward, trace.peak)
