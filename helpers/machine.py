@@ -354,13 +354,14 @@ def runs(
     return tuple(timing.fastest(its) for its in found)
 
 
-def parts(op: Op, took: float, rows: int, where: Device = None) -> dict[str, float]:
-    """Seconds of a call that took so many: its launch, its own work, and the rest, such as waiting for main memory.
+def parts(op: Op, took: float, least: float, rows: int, where: Device = None) -> dict[str, float]:
+    """Seconds of a call that took so many: those predicted, its launch, its own work beyond them, and the rest.
 
     The op is one of `ops(dtype, rows)`. The launch is its time on single numbers. Its own work is what it would take
     with all data in a cache: a few rows, each as long as before, are used over and over; what they take beyond the
-    launch counts as often as they are fewer, and is at most what there is. The two last are one, "work or the rest",
-    where that cannot be told: where fewer rows are another op, do not fit, or take less than twice the launch.
+    launch counts as often as they are fewer, where it is more than predicted. The rest is what remains, such as waiting
+    for memory; own work and rest are one, "work or the rest", where that cannot be told: where fewer rows are another
+    op, do not fit, or take less than twice the launch.
     """
     where = torch.device(where or device())
     cache = caches(where).get("L2", 2**20)  # 1 MiB if unknown
@@ -371,13 +372,16 @@ def parts(op: Op, took: float, rows: int, where: Device = None) -> dict[str, flo
         data = [torch.rand(shape, device=where).to(getattr(torch, op.dtype)) for shape in shapes]
         return timing.measure(op.run, inputs=[data], seconds=0.1, threads=torch.get_num_threads()).low
 
-    launch = again((1,) * len(shape) for shape in op.shapes)
+    single = again((1,) * len(shape) for shape in op.shapes)
     fits = sum(map(math.prod, small.shapes)) * getattr(torch, op.dtype).itemsize <= cache / 2
     cached = min(again(small.shapes) for _ in range(3)) if fits else 0
-    if cached <= 2 * launch or not math.isclose(small.intensity, op.intensity, rel_tol=0.1):
-        return {"work or the rest": max(took - launch, 0), "launch": launch}
-    work = max(min((cached - launch) * op.flops / small.flops, took - launch), 0)
-    return {"the rest": max(took - launch - work, 0), "own work": work, "launch": launch}
+    beyond = max(took - least, 0)
+    launch = min(single, beyond)
+    if cached <= 2 * single or not math.isclose(small.intensity, op.intensity, rel_tol=0.1):
+        return {"predicted": took - beyond, "work or the rest": beyond - launch, "launch": launch}
+    own = (cached - single) * op.flops / small.flops
+    work = max(min(own - least, beyond - launch), 0)
+    return {"predicted": took - beyond, "own work": work, "the rest": beyond - launch - work, "launch": launch}
 
 
 def _inputs(op: Op, numbers: Tensor) -> list[tuple[Tensor, ...]]:

@@ -310,15 +310,22 @@ def test_a_call_has_one_launch_and_is_not_taken_apart_where_fewer_rows_are_anoth
     monkeypatch.setattr(machine, "caches", lambda where: {"L2": 2**20})
     work = {op.name: op for op in machine.ops("float32", 2048)}
     stopwatch.seconds = lambda fn, inputs, threads: 1 + len(inputs[0][0]) / 8
-    parts = machine.parts(work["softmax"], 300.0, 2048)  # 16 of its rows are a quarter of the cache
-    own = (3 - 1.125) * 2048 / 16
-    assert parts == pytest.approx({"launch": 1.125, "own work": own, "the rest": 300 - own - 1.125})
-    faster = machine.parts(work["softmax"], 200.0, 2048)  # than in a cache, which is noise
-    assert faster == pytest.approx({"launch": 1.125, "own work": 200 - 1.125, "the rest": 0})
+    own = (3 - 1.125) * 2048 / 16  # 16 of its rows are a quarter of the cache
+    for took, least, work_, rest in (
+        (300, 100, own - 100, 300 - own - 1.125), (300, 250, 0, 50 - 1.125),
+        (200, 100, 100 - 1.125, 0), (90, 100, 0, 0),
+    ):  # fmt: skip
+        parts = machine.parts(work["softmax"], took, least, 2048)
+        launch = 1.125 if took > least else 0
+        assert parts == pytest.approx(
+            {"predicted": min(took, least), "own work": work_, "the rest": rest, "launch": launch}
+        )
+        assert sum(parts.values()) == pytest.approx(took)
     for name in ("matmul 512", "attention"):  # one does not fit, of the other fewer tokens are another intensity
-        assert machine.parts(work[name], 9.125, 2048) == {"launch": 1.125, "work or the rest": 8}
+        found = machine.parts(work[name], 9.125, 3, 2048)
+        assert found == {"predicted": 3, "work or the rest": 5, "launch": 1.125}
     stopwatch.seconds = lambda fn, inputs, threads: 1.0 + (inputs[0][0].numel() > 1)
-    assert "own work" not in machine.parts(work["softmax"], 300.0, 2048)  # its launch hides its work
+    assert "own work" not in machine.parts(work["softmax"], 300.0, 9.0, 2048)  # its launch hides its work
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")

@@ -85,7 +85,7 @@ def bars(sizes: Mapping[str, float | Sizes], title: str, xlabel: str, limit: tup
         ground = {"facecolor": tint, "edgecolor": "none", "pad": 0.8}  # over a limit's line
         ax.bar_label(stacked, shown, label_type="center", linespacing=1.0, bbox=ground)
         for place, text in enumerate(texts if "" in table and part else ()):  # in a waterfall there is room at the left
-            if text and not shown[place] and widths[place] and ends[place]:
+            if text and not shown[place] and ends[place] and widths[place] > far / 100:
                 note(ax, text, (ends[place], place), (-4, 0), ha="right")
         ends += widths
     for place, total in enumerate(totals.values()):

@@ -21,11 +21,14 @@ guess("backward_products", "33.6 for the gradient of w2, 33.6 for that of the hi
     *((sum_, "One product does not run: the first layer's, for x, which is data.") for sum_ in (234.9, 268.4)),
     (302, "One product does not run, but it is the first layer's: nobody asks for the gradient of x."),
     (369.1, "That is the whole step."),
-    (100.7, "Those are MACs."))
+    (503.3, "That is the whole step by the rule, three times the forward pass."),
+    (67.1, "Those are the two of the second layer: the first has one, too."),
+    (100.7, "Is that half of it, in MACs, or the second layer's three products?"))
 
 guess("attention_products", "4T²D of 24TD² + 4T²D: T / (6D + T).",
     (22.2, "That is their share of the other products: take all of them together."),
     (9.1, "There are two of 2T²D: scores, and weighted sum."),
+    (45, "Asked are the two products without parameters, not q k v and output."),
     (50, "That is where T = 6D: here T is less than 2D."),
     (40, "The MLP counts, too: 16TD²."),
     (100 / 7, "That holds for T = D: here T is larger."))
@@ -52,7 +55,7 @@ guess("right_mfu", "312 TFLOP/s are four times 77.97, so it is about a quarter o
     (15, "In percent: as a fraction of 1, please."),
     (0.17, "That counts the attention products, too: here the count is the published one."),
     (0.3, "That would be half of 0.59, by a peak of 156: 312 is four times 77.97."),
-    (0.0725, "That peak is the one with sparsity: half of it is dense."),
+    *((mfu, "That peak is the one with sparsity: half of it is dense.") for mfu in (0.07, 0.0743)),
     (2.38, "A higher peak makes the share smaller."), (1.19, "That is the vector unit in bfloat16."))
 
 _MAC = "You counted MACs: each is a multiplication and an addition, 2 FLOPs."

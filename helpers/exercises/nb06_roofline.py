@@ -39,7 +39,7 @@ guess("gelu_in_a_cache", "Left of the ridge is a place, not yet a cause.",
     *((lambda right, slower=slower: slower if right > 1 else None, "Slower, though its bytes come from a cache?")
       for slower in (0.1, 0.3, 0.5)),
     *((lambda right, faster=faster: faster if right < 1.5 else None,
-       "So it would be if main memory were the reason, as it is for the ReLU.")
+       "So it might be if main memory were the reason.")
       for faster in (2, 2.5, 3, 4, 5, 6, 7, 8, 10, 15)))
 
 _SLOPE = "That is the bandwidth: at 1 FLOP/B this is what is attainable. Here it is more."
