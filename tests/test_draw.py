@@ -179,6 +179,16 @@ def test_quiet_points_of_a_roofline_have_no_name_and_the_others_a_line_to_their_
     assert gaps == [[4, 10], [14, 10]]
 
 
+def test_what_is_gone_at_the_peak_is_not_counted_as_alive():
+    with Trace([x := torch.ones(1000)]) as found:
+        x.sum()
+        z = x + 1
+        del z
+        z = x.expand(3, 1000) + 1
+    assert "peak 16 kB, when 1 of 2 are alive." in draw.lifetimes(found, ["gone", "there"], "title").words
+    assert z.shape == (3, 1000)
+
+
 def test_marks_stand_on_the_axis_and_bars_of_a_waterfall_hang_together_where_they_go_on():
     (ax,) = draw.lines({"a": ([1, 9], [1, 9])}, "t", "x", "y", "xy", {"here": (3, 3)}).figure.axes
     (drop,) = (line for line in ax.lines if line.get_label() == "_drop")
