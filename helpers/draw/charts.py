@@ -55,13 +55,14 @@ def lines(series: Series, title: str, xlabel: str, ylabel: str, log: str = "",
 
 
 @drawn("Bars")
-def bars(sizes: Mapping[str, float | Sizes], title: str, xlabel: str, limit: tuple[str, float] | None = None) -> Made:
+def bars(sizes: Mapping[str, float | Sizes], title: str, xlabel: str, limit: tuple[str, float] | None = None,
+         ends: Mapping[str, str] | None = None) -> Made:  # fmt: skip
     """A bar per row from 0, its size beside it: one number, or the sizes of its named parts (six at most), stacked.
 
     A part named "" is left empty, as in a waterfall; one too small for its number has none, or there one beside it.
     Parts that occur in several rows are named where they are widest, or in a legend if one has no room, but not in a
-    waterfall. `limit` is a name and a place for a line. Raises ValueError for more parts, for negative sizes and for
-    no bars.
+    waterfall. `limit` is a name and a place for a line, `ends` a text for a row in place of its size. Raises ValueError
+    for more parts, for negative sizes and for no bars.
     """
     stacks = {row: size if isinstance(size, Mapping) else {"_size": size} for row, size in sizes.items()}
     parts = sorted(dict.fromkeys(part for stack in stacks.values() for part in stack), key=bool)  # the empty one first
@@ -69,7 +70,7 @@ def bars(sizes: Mapping[str, float | Sizes], title: str, xlabel: str, limit: tup
     if not 1 <= len(parts) <= len(TINTS) or min(min(stack.values()) for stack in stacks.values()) < 0:
         raise ValueError(f"bars have 1 to {len(TINTS)} parts, of 0 or more each, got {dict(sizes)}")
     totals = {row: sum(stack.values()) for row, stack in stacks.items()}
-    far, ends = max(*totals.values(), limit[1] if limit else 0), np.zeros(len(stacks))
+    far, starts = max(*totals.values(), limit[1] if limit else 0), np.zeros(len(stacks))
     table = {part: np.array([stack.get(part, 0.0) for stack in stacks.values()]) for part in parts}
     several = len(parts) > 1 and "" not in table and any(part and sum(widths > 0) > 1 for part, widths in table.items())
     named = several and all(max(widths) > far * (0.03 + 0.014 * len(part)) for part, widths in table.items())
@@ -77,23 +78,24 @@ def bars(sizes: Mapping[str, float | Sizes], title: str, xlabel: str, limit: tup
     fig, ax = canvas(room + (0.48 if named else 0.4) * len(stacks), title, xlabel)
     for (part, widths), (tint, ink) in zip(table.items(), looks, strict=False):
         look = {"color": tint, "edgecolor": ink, "label": part or "_room"}
-        stacked = ax.barh(range(len(stacks)), widths, 0.68 if named else 0.6, ends, **look)
-        texts = [number(w) if part and len(row) > 1 else "" for w, row in zip(widths, stacks.values(), strict=True)]
+        stacked = ax.barh(range(len(stacks)), widths, 0.68 if named else 0.6, starts, **look)
+        parted = [len(row) > 1 and not ("" in row and row[""] == 0) for row in stacks.values()]
+        texts = [number(w) if part and more else "" for w, more in zip(widths, parted, strict=True)]
         shown = [*np.where(widths > [far * (0.016 + 0.013 * len(text)) for text in texts], texts, "")]
         if named:
             shown[widths.argmax()] = f"{part}\n{texts[widths.argmax()]}".strip()
         ground = {"facecolor": tint, "edgecolor": "none", "pad": 0.8}  # over a limit's line
         ax.bar_label(stacked, shown, label_type="center", linespacing=1.0, bbox=ground)
         for place, text in enumerate(texts if "" in table and part else ()):  # in a waterfall there is room at the left
-            if text and not shown[place] and ends[place] and widths[place] > far / 100:
-                note(ax, text, (ends[place], place), (-4, 0), ha="right")
-        ends += widths
-    for place, total in enumerate(totals.values()):
-        note(ax, number(total), (total, place), weight="bold", bbox=PLATE)
+            if text and not shown[place] and widths[place] > far / 100:
+                note(ax, text, (starts[place], place), (-4, 0), ha="right")
+        starts += widths
+    for place, (row, total) in enumerate(totals.items()):
+        note(ax, (ends or {}).get(row, number(total)), (total, place), weight="bold", bbox=PLATE)
     for place, before in enumerate([*totals.values()][:-1] if "" in table else (), 1):
         if table[""][place] == before:  # it goes on where the bar before ended
             ax.vlines(before, place - 0.7, place - 0.3, GREY, linewidth=1.2)
-    ax.set_xlim(0, far * 1.1)
+    ax.set_xlim(0, far * (1.1 if not ends else 1.1 + 0.015 * max(map(len, ends.values()))))
     ax.xaxis.set_major_locator(MaxNLocator(steps=[1, 2, 5, 10]))
     if several and not named:
         legend(ax)
@@ -221,7 +223,7 @@ def lifetimes(trace: Trace, names: Sequence[str], title: str, levels: Sizes | No
     note(below, "orange: alive at the peak", (end, 0), (-5, 0), ha="right")
     ax.set_ylim(0, trace.peak * 1.3)
     _turn(ax, backward, trace.peak)
-    _levels(ax, levels or {})
+    _levels(ax, levels or {}, min(levels.values()) if levels and len(levels) > 1 else 0)
     return fig, f"{found}, when {len(alive)} of {len(names)} are alive."
 
 

@@ -214,7 +214,7 @@ def label_points(ax: Axes, points: Mapping[str, Place], **style: Any) -> list[An
             outside = sum(not ax.bbox.contains(*corner) for corner in box.get_points())
             hidden = 60 * box.count_overlaps(boxes) + 4 * box.count_contains(inked)
             crossed = sum(map(lead.intersects_path, lines)) + sum(map(lead.intersects_bbox, boxes))
-            if (cost := 900 * outside + hidden + 30 * crossed + far / 5) < least:
+            if (cost := 900 * outside + hidden + 90 * crossed + far / 5) < least:
                 least, best = cost, (box, lead)
                 place = {"ha": ("center", "left", "right")[way[0]], "va": ("center", "bottom", "top")[way[1]]}
                 label.set(position=far * way, **place)

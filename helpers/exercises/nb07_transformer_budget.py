@@ -40,7 +40,7 @@ guess("peak_recomputed", "Weights and moments stay, one block at a time exists i
     (28.2, "And the gradients so far? The block that runs again comes last."),
     (29.1, "And the activations of the block that runs again?"),
     (12.4, "Those are MB: how many per cent of the old peak?"),
-    (40.1, "Not all of it at once: inputs go as gradients come."),
+    (40.1, "Is that all of it at once? Inputs go as gradients come."),
     (133, "The FLOPs rise by up to a third, the memory falls."))
 guess("activations_of_70b", "20.3 · D numbers of 2 bytes, for 8192 tokens and 80 blocks, and two inputs at the end.",
     (107, "A number has 2 bytes: bfloat16."), (429, "A number has 2 bytes here, not 4."),
@@ -61,6 +61,7 @@ guess("each_of_eight", "A step reads weights (a few rows of the input embedding)
     (lambda right: right / 2, "Half: of one H100, or with two bytes a number."),
     (lambda right: 2 * right, "Twice too much: two devices halve the time, and only once."),
     (lambda right: 8 * right, "That is for all eight together."),
+    (10.37, "If these are the ms for reading the weights: how many steps make a second, with the caches?"),
     (lambda right: right / 8, "Each step makes a token for every user: do not divide by 8."),
     (95.7, "That reads the weights alone, or one cache: each of the eight has a cache of its own."),
     (100, "A little fast: is a cache read for each of the eight, beside the weights?"),
