@@ -31,7 +31,10 @@ guess("peak_of_step", "At the loss three tables as large as the logits are alive
     (66.6, "That is the sum and three more tables: one is in the sum, and no weight has its gradient yet."),
     (56.4, "That is the sum and two more tables: no weight has its gradient yet."))
 guess("peak_recomputed", "Weights and moments stay, one block at a time exists in full, and gradients pile up.",
-    *((share, "Only the activations shrink: weights and moments stay, and gradients come.") for share in (6.25, 8.3)),
+    *((share, "Only the activations shrink: weights and moments stay, and gradients come.")
+      for share in (6, 6.25, 8, 8.3)),
+    *((share, "Less than half is right: what stays, how large is one block, and which gradients are there at the end?")
+      for share in (10, 15, 20, 25, 30, 45)),
     *((share, "Only the activations shrink, and to far less than half.") for share in (50, 56)),
     (35.4, "Nearly: inside the block that runs again, some activations have gradients, too."),
     (21.9, "Weights and moments alone are 22 %: a block that runs again and the gradients come on top."),
@@ -40,16 +43,16 @@ guess("peak_recomputed", "Weights and moments stay, one block at a time exists i
     (28.2, "And the gradients so far? The block that runs again comes last."),
     (29.1, "And the activations of the block that runs again?"),
     (12.4, "Those are MB: how many per cent of the old peak?"),
-    (40.1, "Is that all of it at once? Inputs go as gradients come."),
+    (40.1, "Is that all inputs and all gradients at once? An input goes when its block is done."),
     (133, "The FLOPs rise by up to a third, the memory falls."))
-guess("activations_of_70b", "20.3 · D numbers of 2 bytes, for 8192 tokens and 80 blocks, and two inputs at the end.",
+guess("activations_of_70b", "20.3 · D numbers of 2 bytes, for 8192 tokens and 80 blocks.",
     (107, "A number has 2 bytes: bfloat16."), (429, "A number has 2 bytes here, not 4."),
     *((gb, "For all 80 blocks: each keeps its own.") for gb in (2.7, 1.34)),
     (172, "16D is GPT-2's block; this one, gated, keeps more."),
     (150, "That is 14D, of the MLP's hidden width alone."),
     (246, "Is that with states and tables? Asked are the activations alone."),
     *((gb, "A text is on one GPU: only the states are shared.") for gb in (3.36, 3.4)),
-    (10.7, "That is the input of each block alone: D numbers, not 20D."))
+    *((gb, "That is the input of each block alone: D numbers, not 20D.") for gb in (10.7, 11)))
 guess("attention_share", "12 · L · D · T over 6N, in full, also what the causal mask hides.",
     (lambda right: right / 2, "With a causal mask half of that would do: the formula counts in full."),
     (lambda right: right / 3, "That is the forward pass alone, beside all of 6N."),
