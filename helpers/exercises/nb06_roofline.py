@@ -1,5 +1,6 @@
 """The exercises of notebook 06."""
 
+import math
 import random
 from collections.abc import Callable
 
@@ -31,10 +32,6 @@ guess("bfloat16_here", "",
     (0.5, "Slower is a chip without instructions for bfloat16."),
     *((times, "Only matrix units give such a factor: how large it is depends on the chip.")
       for times in (4, 8, 15, 16)))
-guess("attention_of_32", "Each user has a cache of their own: FLOPs and bytes grow alike.",
-    *((times, "A batch shares weights, and attention has none.") for times in (8, 32)),
-    (lambda right: 7.63 * right, "So it is for q k v, whose weights all users share."),
-    (1 / 8, "It takes longer, for more work: the rate stays."))
 guess("gelu_in_a_cache", "Left of the ridge is a place, not yet a cause.",
     *((lambda right, slower=slower: slower if right > 1 else None, "Slower, though its bytes come from a cache?")
       for slower in (0.1, 0.3, 0.5)),
@@ -49,23 +46,28 @@ guess("erf_beside_tanh", "Same bytes, another kernel: what differs is the work."
 
 _SLOPE = "That is the bandwidth: at 1 FLOP/B this is what is attainable. Here it is more."
 _TERA = "In FLOP/s, please: that is a number of TFLOP/s."
+_GIGA = "A tera is 10¹², not 10⁹."
 parts("read_roofline",
     ridge=part(100e12 / 2e12, [
         (0.02, "It is upside down: peak over bandwidth, in FLOP per byte."),
         (2e12, "That is the slope, the bandwidth. The ridge is the intensity at which the slope meets the peak."),
         (100e12, "That is the peak, in FLOP/s. The ridge is the intensity at which it is reached, in FLOP/B."),
+        (50e12, "The slope in TB/s, the peak in TFLOP/s: their prefixes cancel."),
+        (100, "That is the height, in TFLOP/s: read the intensity below the place where the lines cross."),
     ], unit="FLOP/B", tolerance=0.09),
     at_10=part(2e12 * 10, [
         (100e12, "At 10 FLOP/B you are left of the ridge, where the peak is out of reach."),
         (2e11, "You divided the bandwidth by the intensity: multiply them."),
         (2e12, _SLOPE),
         (20, _TERA),
+        (20e9, _GIGA),
     ], unit="FLOP/s", tolerance=0.09),
     at_200=part(100e12, [
         (400e12, "At 200 FLOP/B you are right of the ridge: no op goes beyond the peak."),
         (20e12, "That is what is attainable at 10. At 200 FLOP/B read the ceiling."),
         (2e12, _SLOPE),
         (100, _TERA),
+        (100e9, _GIGA),
     ], unit="FLOP/s", tolerance=0.09),
     same={"ridge = 100000000000000.0 // 2000000000000.0": "the quotient is whole"})
 
@@ -97,6 +99,9 @@ exercise("roof_points",
     (lambda *a: [(x, a[1] * x) for x, _ in _corners(*a)], "Beyond the ridge the slope ends: the peak is the most."),
     (lambda *a: [(x, max(a[0], a[1] * x)) for x, _ in _corners(*a)], "Attainable is the smaller of the two: use min."),
     (lambda *a: _corners(*a, inverted=True), "The ridge is peak over bandwidth: yours is upside down."),
+    (lambda *a: [y for _, y in _corners(*a)], "Those are the heights alone: pair each with its intensity."),
+    *((lambda p, b, *a, most=most: [(x, min(most(p), b / x)) for x, _ in _corners(p, b, *a)],
+       "Left of the ridge the bandwidth is multiplied by the intensity.") for most in (float, lambda p: math.inf)),
     (lambda *a: [(y, x) for x, y in _corners(*a)], "Each point is (intensity, FLOP/s): yours are exchanged."),
     (lambda *a: list(map(list, zip(*_corners(*a), strict=True))),
      "You return two lists, intensities and heights: pair them, point by point."),
@@ -175,6 +180,8 @@ exercise("bottleneck",
     (lambda f, b, s, p, w: "impossible" if s < max(f / p, b / w) else "compute" if s <= 2 * f / p
      else "memory" if s <= 2 * b / w else "neither",
      "Both times may come near: then the longer of the two is the answer."),
+    (lambda f, b, s, p, w: "impossible" if s > 2 * max(f / p, b / w) else "neither" if s < max(f / p, b / w)
+     else _bottleneck(f, b, s, p, w), "You swapped impossible and neither: faster than the roof is impossible."),
     (lambda *a: _bottleneck(*a, slow=1), "Up to twice the time is close enough: only beyond that it is neither."),
     *((lambda *a, name=name: _bottleneck(*a, name=name), "You swapped the two: the larger time is the bottleneck.")
       for name in (lambda c, m: "memory" if m < c else "compute", lambda c, m: "compute" if m > c else "memory")),
