@@ -361,7 +361,7 @@ def parts(op: Op, took: float, least: float, rows: int, where: Device = None) ->
     with all data in a cache: a few rows, each as long as before, are used over and over; what they take beyond the
     launch counts as often as they are fewer, where it is more than predicted. The rest is what remains, such as waiting
     for memory; own work and rest are one, "work or the rest", where that cannot be told: where fewer rows are another
-    op, do not fit, or take less than twice the launch.
+    op, do not fit, or take less than twice the launch, and of the eager GELU, whose kernels each have their own bound.
     """
     where = torch.device(where or device())
     cache = caches(where).get("L2", 2**20)  # 1 MiB if unknown
@@ -377,7 +377,7 @@ def parts(op: Op, took: float, least: float, rows: int, where: Device = None) ->
     cached = min(again(small.shapes) for _ in range(3)) if fits else 0
     beyond = max(took - least, 0)
     launch = min(single, beyond)
-    if cached <= 2 * single or not math.isclose(small.intensity, op.intensity, rel_tol=0.1):
+    if op.run is _gelu or cached <= 2 * single or not math.isclose(small.intensity, op.intensity, rel_tol=0.1):
         return {"predicted": took - beyond, "work or the rest": beyond - launch, "launch": launch}
     own = (cached - single) * op.flops / small.flops
     work = max(min(own - least, beyond - launch), 0)

@@ -95,7 +95,7 @@ def bars(sizes: Mapping[str, float | Sizes], title: str, xlabel: str, limit: tup
     for place, before in enumerate([*totals.values()][:-1] if "" in table else (), 1):
         if table[""][place] == before:  # it goes on where the bar before ended
             ax.vlines(before, place - 0.7, place - 0.3, GREY, linewidth=1.2)
-    ax.set_xlim(0, far * (1.1 if not ends else 1.1 + 0.015 * max(map(len, ends.values()))))
+    ax.set_xlim(0, far * (1.03 / (1 - 0.012 * max(map(len, ends.values()))) if ends else 1.1))  # room for the texts
     ax.xaxis.set_major_locator(MaxNLocator(steps=[1, 2, 5, 10]))
     if several and not named:
         legend(ax)

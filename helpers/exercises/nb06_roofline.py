@@ -31,13 +31,13 @@ guess("bfloat16_here", "",
     (1, "The bits alone do not tell: the chip's units decide."),
     (0.5, "Slower is a chip without instructions for bfloat16."),
     *((times, "Only matrix units give such a factor: how large it is depends on the chip.")
-      for times in (4, 8, 15, 16)))
+      for times in (4, 6, 7, 8, 10, 12, 14, 15, 16, 20)))
 guess("gelu_in_a_cache", "Left of the ridge is a place, not yet a cause.",
     *((lambda right, slower=slower: slower if right > 1 else None, "Slower, though its bytes come from a cache?")
       for slower in (0.1, 0.3, 0.5)),
     *((lambda right, faster=faster: faster if right < 1.5 else None,
        "So it might be if main memory were the reason.")
-      for faster in (1.5, 1.8, 2, 2.2, 2.5, 2.8, 3, 4, 5, 6, 7, 8, 10, 15)))
+      for faster in (1.5, 1.8, 2, 2.2, 2.5, 2.8, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 15, 20)))
 
 guess("erf_beside_tanh", "Same bytes, another kernel: what differs is the work.",
     (lambda right: None if 0.8 < right < 1.25 else 1, "So it would be if the bytes alone took the time."),
