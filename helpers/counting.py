@@ -367,12 +367,11 @@ class Trace(rules.Watch):
         self._add(tensors)
 
     def _add(self, tensors: Iterable[Tensor]) -> None:
-        for storage in (tensor.untyped_storage() for tensor in tensors):
-            if storage in self._seen:
-                continue
-            self._seen.add(storage)
-            self._spans.append(span := [storage.nbytes(), len(self.flops), math.inf])
-            weakref.finalize(storage, lambda span=span: span.__setitem__(2, len(self.flops)))
+        for tensor in tensors:
+            if (storage := tensor.untyped_storage()) not in self._seen:
+                self._seen.add(storage)
+                self._spans.append(span := [storage.nbytes(), len(self.flops), math.inf])
+                weakref.finalize(storage, lambda span=span: span.__setitem__(2, len(self.flops)))
 
     def _ran(self, op: Op, args: tuple, kwargs: dict, out: Any) -> None:
         with rules.without_modes():

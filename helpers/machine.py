@@ -374,10 +374,11 @@ def parts(op: Op, took: float, least: float, rows: int, where: Device = None) ->
 
     single = again((1,) * len(shape) for shape in op.shapes)
     fits = sum(map(math.prod, small.shapes)) * getattr(torch, op.dtype).itemsize <= cache / 2
-    cached = min(again(small.shapes) for _ in range(3)) if fits else 0
+    alike = op.run is not _gelu and math.isclose(small.intensity, op.intensity, rel_tol=0.1)
+    cached = min(again(small.shapes) for _ in range(3)) if fits and alike else 0
     beyond = max(took - least, 0)
     launch = min(single, beyond)
-    if op.run is _gelu or cached <= 2 * single or not math.isclose(small.intensity, op.intensity, rel_tol=0.1):
+    if cached <= 2 * single:
         return {"predicted": took - beyond, "work or the rest": beyond - launch, "launch": launch}
     own = (cached - single) * op.flops / small.flops
     work = max(min(own - least, beyond - launch), 0)

@@ -111,8 +111,7 @@ def roofline(
     look = {"fontsize": 8, "zorder": 7, "weight": "bold" if thin else "normal"}
     labels = label_points(ax, {point.label: places[point.label] for point in loud}, **look)
     for label, point in zip(labels, loud if thin else (), strict=False):
-        plate = {"facecolor": "white", "edgecolor": "none", "pad": 0.5, "alpha": 0.7}  # over half the roof
-        label.set(color=INKS[_REGIONS[_region(point, roofs)][1]], bbox=plate)
+        label.set(color=INKS[_REGIONS[_region(point, roofs)][1]], bbox=PLATE | {"alpha": 0.7})  # over half the roof
     found: dict[str, list[str]] = {}
     for point in points:
         found.setdefault(_region(point, roofs).capitalize(), []).append(point.label)
