@@ -354,35 +354,26 @@ def runs(
     return tuple(timing.fastest(its) for its in found)
 
 
-def parts(op: Op, took: float, least: float, rows: int, where: Device = None) -> dict[str, float]:
-    """Seconds of a call that took so many: those predicted, its launch, its own work beyond them, and the rest.
+def cached(op: Op, rows: int, where: Device = None) -> float:
+    """Seconds of a call whose data come from a cache, of one of the `ops(dtype, rows)` that go row by row.
 
-    The op is one of `ops(dtype, rows)`. The launch is its time on single numbers. Its own work is what it would take
-    with all data in a cache: a few rows, each as long as before, are used over and over; what they take beyond the
-    launch counts as often as they are fewer, where it is more than predicted. The rest is what remains, such as waiting
-    for memory; own work and rest are one, "work or the rest", where that cannot be told: where fewer rows are another
-    op, do not fit, or take less than twice the launch, and of the eager GELU, whose kernels each have their own bound.
+    A few rows, each as long as before, are used over and over. What they take beyond their launch, which is the time on
+    single numbers, counts as often as they are fewer; to that comes one launch. It is nan where they take less than
+    twice their launch: then this tells nothing. Raises ValueError for an op that cannot be cut by rows.
     """
     where = torch.device(where or device())
-    cache = caches(where).get("L2", 2**20)  # 1 MiB if unknown
-    few = max(16, cache // 4 // (8 * rows))  # in and out, a quarter of the cache
+    few = max(16, caches(where).get("L2", 2**20) // (32 * rows))  # in and out, a quarter of the cache; 1 MiB if unknown
     small = next(one for one in ops(op.dtype, few, rows) if one.name == op.name)
+    pieces = op.flops / small.flops
+    if not math.isclose(pieces, rows / few, rel_tol=0.01):
+        raise ValueError(f"{op.name} cannot be cut by rows; elementwise ops, reductions and matrix-vector can")
 
-    def again(shapes: Iterable[tuple[int, ...]]) -> float:
+    def again(shapes: Iterable[tuple[int, ...]], seconds: float) -> float:
         data = [torch.rand(shape, device=where).to(getattr(torch, op.dtype)) for shape in shapes]
-        return timing.measure(op.run, inputs=[data], seconds=0.1, threads=torch.get_num_threads()).low
+        return timing.measure(op.run, inputs=[data], seconds=seconds, threads=torch.get_num_threads()).low
 
-    single = again((1,) * len(shape) for shape in op.shapes)
-    fits = sum(map(math.prod, small.shapes)) * getattr(torch, op.dtype).itemsize <= cache / 2
-    alike = op.run is not _gelu and math.isclose(small.intensity, op.intensity, rel_tol=0.1)
-    cached = min(again(small.shapes) for _ in range(3)) if fits and alike else 0
-    beyond = max(took - least, 0)
-    launch = min(single, beyond)
-    if cached <= 2 * single:
-        return {"predicted": took - beyond, "work or the rest": beyond - launch, "launch": launch}
-    own = (cached - single) * op.flops / small.flops
-    work = max(min(own - least, beyond - launch), 0)
-    return {"predicted": took - beyond, "own work": work, "the rest": beyond - launch - work, "launch": launch}
+    piece, launch = again(small.shapes, 0.3), again([(1,) * len(shape) for shape in op.shapes], 0.1)
+    return launch + pieces * (piece - launch) if piece >= 2 * launch else math.nan
 
 
 def _inputs(op: Op, numbers: Tensor) -> list[tuple[Tensor, ...]]:

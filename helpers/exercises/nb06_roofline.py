@@ -39,11 +39,6 @@ guess("gelu_in_a_cache", "Left of the ridge is a place, not yet a cause.",
        "So it might be if main memory were the reason.")
       for faster in (1.5, 1.8, 2, 2.2, 2.5, 2.8, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 15, 20)))
 
-guess("erf_beside_tanh", "Same bytes, another kernel: what differs is the work.",
-    (lambda right: None if 0.8 < right < 1.25 else 1, "So it would be if the bytes alone took the time."),
-    *((lambda right, slower=slower: slower if right > 1 else None, "Here the erf's kernel is the faster one.")
-      for slower in (0.3, 0.5, 0.7, 0.9)))
-
 _SLOPE = "That is the bandwidth: at 1 FLOP/B this is what is attainable. Here it is more."
 _TERA = "In FLOP/s, please: that is a number of TFLOP/s."
 _GIGA = "A tera is 10¹², not 10⁹."
