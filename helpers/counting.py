@@ -362,7 +362,7 @@ class Trace(rules.Watch):
         super().__init__(self._ran)
         self.flops: list[Number] = []
         self.uncounted: Counter[str] = Counter()
-        self._spans: list[list[float]] = []
+        self._changes: Counter[int] = Counter()  # bytes, by the op after which they are there or gone
         self._seen, self._known = weakref.WeakSet(), {}
         self._add(tensors)
 
@@ -370,8 +370,11 @@ class Trace(rules.Watch):
         for tensor in tensors:
             if (storage := tensor.untyped_storage()) not in self._seen:
                 self._seen.add(storage)
-                self._spans.append(span := [storage.nbytes(), len(self.flops), math.inf])
-                weakref.finalize(storage, lambda span=span: span.__setitem__(2, len(self.flops)))
+                self._change(storage.nbytes())
+                weakref.finalize(storage, self._change, -storage.nbytes())
+
+    def _change(self, nbytes: int) -> None:
+        self._changes[len(self.flops)] += nbytes
 
     def _ran(self, op: Op, args: tuple, kwargs: dict, out: Any) -> None:
         with rules.without_modes():
@@ -381,17 +384,8 @@ class Trace(rules.Watch):
         self.flops.append((self.flops[-1] if self.flops else 0) + (flops or 0))
 
     @property
-    def storages(self) -> list[tuple[int, int, int]]:
-        """Of each its bytes, the first op after which it is alive, and the first after which it is not."""
-        return [(nbytes, first, min(end, len(self.flops))) for nbytes, first, end in self._spans]
-
-    @property
     def memory(self) -> list[int]:
         """The bytes alive after each op."""
-        changes = [0] * (len(self.flops) + 1)
-        for nbytes, first, end in self.storages:
-            changes[first] += nbytes
-            changes[end] -= nbytes
-        return list(itertools.accumulate(changes[:-1]))
+        return list(itertools.accumulate(self._changes[op] for op in range(len(self.flops))))
 
     peak = property(lambda self: max(self.memory), doc="The most bytes that are alive at once.")

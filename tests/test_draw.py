@@ -44,7 +44,6 @@ GALLERY = {
     "dots": lambda: draw.dots({"a": 1e20, "b": 2e25}, "title", "FLOP", limits={"line": 1e26}),
     "dots in pairs": lambda: draw.dots({"a": (1e-9, 2e-6)}, "title", "time", ("arithmetic", "memory")),
     "memory_over_time": lambda: draw.memory_over_time({"a": trace(), "b": trace(2)}, "title", {"level": 3e3}),
-    "lifetimes": lambda: draw.lifetimes(trace(), ["all the sums", "all the products"], "title", {"level": 3e3}, 1),
     "roofline": lambda: draw.roofline({"H100": H100}),
     "roofline of many": lambda: draw.roofline({"CPU": CPU}, OPS, "many points", height=4.5),
     "roofline of dtypes": lambda: draw.roofline({f"{10**i}": Roofline(10.0 ** (12 + i), 1e11) for i in range(3)}),
@@ -151,7 +150,6 @@ def test_bits_show_each_digit_and_the_place_values(fmt):
     (lambda: draw.bandwidth_sweep(SWEEP, {}, disturbed=[2**20]), "1 of 3 points are disturbed: 1 MiB."),
     (lambda: draw.bandwidth_sweep({2**14: 8e9, 2**15: 6e9, 2**16: 2e9}, {"L1": 2**15}), "3.5 times as fast from L1"),
     (lambda: draw.block(LLAMA, 1, 8192, upto=7), "gated SiLU and down keep 68% of all bytes kept"),
-    (lambda: draw.lifetimes(trace(), ["sum", "product"], "t"), "peak 12 kB, when 2 of 2 are alive."),
 ])  # fmt: skip
 def test_what_no_notebook_shows_is_said_in_words(call, words):
     assert words in call().words
@@ -177,16 +175,6 @@ def test_quiet_points_of_a_roofline_have_no_name_and_the_others_a_line_to_their_
     assert not any(one.overlaps(other) for one, other in itertools.combinations(boxes.values(), 2))
     gaps = [[*line.get_ydata()] for line in drawing.figure.axes[0].lines if line.get_label() == "_gap"]
     assert gaps == [[4, 10], [14, 10]]
-
-
-def test_what_is_gone_at_the_peak_is_not_counted_as_alive():
-    with Trace([x := torch.ones(1000)]) as found:
-        x.sum()
-        z = x + 1
-        del z
-        z = x.expand(3, 1000) + 1
-    assert "peak 16 kB, when 1 of 2 are alive." in draw.lifetimes(found, ["gone", "there"], "title").words
-    assert z.shape == (3, 1000)
 
 
 def test_marks_stand_on_the_axis_and_bars_of_a_waterfall_hang_together_where_they_go_on():

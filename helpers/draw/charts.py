@@ -12,7 +12,7 @@ from helpers.counting import Trace
 
 from helpers.draw.drawing import (  # isort: skip
     BLACK, BLUE, DASHES, GREY, INKS, LOOKS, PLATE, TINTS, VERMILLION, Drawing, Made, Place, Series, arrow, canvas,
-    drawn, figure, label_points, legend, log_ticks, note, number, past_ends, rows,
+    drawn, label_points, legend, log_ticks, note, number, past_ends, rows,
 )  # fmt: skip
 
 Sizes = Mapping[str, float]
@@ -182,69 +182,28 @@ def memory_over_time(traces: Mapping[str, Trace], title: str, levels: Sizes | No
     fig, ax = canvas(3.1, title, "FLOPs so far", "memory")
     top, found = max(trace.peak for trace in traces.values()), []
     for place, (name, trace) in enumerate(traces.items()):
-        found.append(f"{name} {_alive(ax, trace.flops, trace.memory, place, name)}")
-    steps = [trace.flops for trace in traces.values()]
-    first, last = steps[0][-1], steps[-1][-1]
+        at, (colour, _, _) = (trace.flops[trace.memory.index(trace.peak)], trace.peak), LOOKS[place]
+        found.append(f"{name}: peak {units.si(trace.peak, 'B')}".removeprefix(": "))
+        ax.fill_between(trace.flops, trace.memory, step="post", color=TINTS[place], linewidth=0, label="_area")
+        look = {"where": "post", "color": colour, "linewidth": 1.5, "marker": ""}
+        ax.step(trace.flops, trace.memory, **look, label=name or "memory")
+        ax.plot(*at, "o", color=INKS[colour], markersize=7, zorder=4, label="peak")
+        left = at[0] > 0.7 * trace.flops[-1]
+        look = {"ha": "right" if left else "left", "color": INKS[colour], "weight": "bold", "bbox": PLATE}
+        if place:  # above the curve before
+            look["arrowprops"] = {"arrowstyle": "-", "linewidth": 0.6, "color": GREY, "shrinkA": 0, "shrinkB": 4}
+        note(ax, found[-1], at, (-9 if left else 9, 38 if place else 10), **look)
+    turn, *_ = [trace.flops[backward - 1] for trace in traces.values()]
+    first, *_, last = [trace.flops[-1] for trace in traces.values()] * 2
     ax.xaxis.set_major_formatter(EngFormatter("FLOP"))
+    ax.yaxis.set_major_formatter(EngFormatter("B"))
     ax.set(xlim=(0, 1.04 * max(first, last)), ylim=(0, top * 1.3))
-    _turn(ax, steps[0][backward - 1], top)
+    ax.axvline(turn, color=GREY, linewidth=0.8, linestyle=DASHES, label="_backward")
+    for text, shift in (("forward", -5), ("backward", 5)):
+        note(ax, text, (turn, top * 1.22), (shift, 0), ha="right" if shift < 0 else "left")
     if last != first:
         ax.vlines([first, last], 0, 0.9 * top, GREY, linewidth=1, linestyle=":", label="_ends")
         arrow(ax, (first, 0.85 * top), (last, 0.85 * top), BLACK)
         note(ax, f"{last / first - 1:+.0%}", ((first + last) / 2, 0.92 * top), (0, 0), ha="center")
     _levels(ax, levels or {}, top / 2)
     return fig, f"{'; '.join(found)}."
-
-
-@drawn("Lifetimes")
-def lifetimes(trace: Trace, names: Sequence[str], title: str, levels: Sizes | None = None, backward: int = 0) -> Made:
-    """Bytes alive after each op of a step, around its largest results, and a bar for each of these while it is alive.
-
-    `names` are those of the largest storages that ops after the first make, in the order of these ops; `backward` is
-    the op with which the backward pass begins. `levels` are thin horizontal lines with a name each.
-    """
-    largest = sorted((storage for storage in trace.storages if storage[1]), reverse=True)[: len(names)]
-    spans = sorted((first, end) for _, first, end in largest)
-    start, end = max(spans[0][0] - 8, 0), min(max(end for _, end in spans) + 4, len(trace.flops))
-    fig, (ax, below) = figure(height=4.0, nrows=2, sharex=True, height_ratios=(5, 3))
-    ax.set(title=title, ylabel="memory")
-    shown = trace.memory[start:end]
-    found = _alive(ax, range(start, end + 1), [*shown, shown[-1]])
-    peak = trace.memory.index(trace.peak)
-    alive = [place for place, span in enumerate(spans) if span[0] <= peak < span[1]]
-    for place, (first, last) in enumerate(spans):
-        look = {"color": TINTS[place in alive], "edgecolor": LOOKS[place in alive][0], "linewidth": 1.2}
-        below.barh(place, last - first, 0.6, first, label=" ".join(names[place].split()), **look)
-    for panel, high in ((ax, 0.86), (below, 1)):
-        panel.axvspan(peak, peak + 1, ymax=high, color=GREY, alpha=0.25, linewidth=0, zorder=0.5, label="_peak")
-    below.axvline(backward, color=GREY, linewidth=0.8, linestyle=DASHES, label="_backward")
-    rows(below, names)
-    below.set(xlabel=f"operations so far, {start} to {end} of {len(trace.flops)}", xlim=(start, end))
-    note(below, "orange: alive at the peak", (end, 0), (-5, 0), ha="right")
-    ax.set_ylim(0, trace.peak * 1.3)
-    _turn(ax, backward, trace.peak)
-    _levels(ax, levels or {}, min(levels.values()) if levels and len(levels) > 1 else 0)
-    return fig, f"{found}, when {len(alive)} of {len(names)} are alive."
-
-
-def _turn(ax: Axes, x: float, peak: float) -> None:
-    """A dashed line where the backward pass begins."""
-    ax.axvline(x, color=GREY, linewidth=0.8, linestyle=DASHES, label="_backward")
-    for text, shift in (("forward", -5), ("backward", 5)):
-        note(ax, text, (x, peak * 1.22), (shift, 0), ha="right" if shift < 0 else "left")
-
-
-def _alive(ax: Axes, steps: Sequence[float], nbytes: Sequence[int], place: int = 0, name: str = "") -> str:
-    """A filled curve of the bytes alive, in the look of that place, with its peak named, which is returned."""
-    colour, most = LOOKS[place][0], max(range(len(nbytes)), key=nbytes.__getitem__)
-    at, side = (steps[most], nbytes[most]), -9 if steps[most] - steps[0] > 0.7 * (steps[-1] - steps[0]) else 9
-    peak = f"peak {units.si(nbytes[most], 'B')}"
-    ax.fill_between(steps, nbytes, step="post", color=TINTS[place], linewidth=0, label="_area")
-    ax.step(steps, nbytes, where="post", color=colour, linewidth=1.5, marker="", label=name or "memory")
-    ax.plot(*at, "o", color=INKS[colour], markersize=7, zorder=4, label="peak")
-    look = {"ha": "right" if side < 0 else "left", "color": INKS[colour], "weight": "bold", "bbox": PLATE}
-    if place:  # above the curve before
-        look["arrowprops"] = {"arrowstyle": "-", "linewidth": 0.6, "color": GREY, "shrinkA": 0, "shrinkB": 4}
-    note(ax, f"{name}: {peak}" if name else peak, at, (side, 38 if place else 10), **look)
-    ax.yaxis.set_major_formatter(EngFormatter("B"))
-    return peak

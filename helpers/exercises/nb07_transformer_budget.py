@@ -30,20 +30,6 @@ guess("peak_of_step", "At the loss three tables as large as the logits are alive
     (62.5, "Did you count four tables of that size? The logits are freed before the backward pass."),
     (66.6, "That is the sum and three more tables: one is in the sum, and no weight has its gradient yet."),
     (56.4, "That is the sum and two more tables: no weight has its gradient yet."))
-guess("peak_recomputed", "Weights and moments stay, one block at a time exists in full, and gradients pile up.",
-    *((share, "Only the activations shrink: weights and moments stay, and gradients come.")
-      for share in (6, 6.25, 8, 8.3)),
-    *((share, "Less than half is right: what stays, how large is one block, and which gradients are there at the end?")
-      for share in (10, 15, 20, 25, 30, 45)),
-    *((share, "Only the activations shrink, and to far less than half.") for share in (50, 56)),
-    (35.4, "Nearly: inside the block that runs again, some activations have gradients, too."),
-    (21.9, "Weights and moments alone are 22 %: a block that runs again and the gradients come on top."),
-    (lambda right: 100 - right, "Is that what is saved? Asked is what is left."),
-    (26.6, "And the block that runs again, and the gradients so far?"),
-    (28.2, "And the gradients so far? The block that runs again comes last."),
-    (29.1, "And the activations of the block that runs again?"),
-    (12.4, "Those are MB: how many per cent of the old peak?"),
-    (133, "The FLOPs rise by up to a third, the memory falls."))
 guess("activations_of_70b", "20.3 · D numbers of 2 bytes, for 8192 tokens and 80 blocks.",
     (107, "A number has 2 bytes: bfloat16."), (429, "A number has 2 bytes here, not 4."),
     *((gb, "For all 80 blocks: each keeps its own.") for gb in (2.7, 1.34)),
