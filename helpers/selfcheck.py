@@ -229,6 +229,9 @@ def _compared(guess: Any, value: Any, unit: str, wrong: Sequence[tuple[Any, str]
     named = []  # how far the guess is from each mistake that it may be, and the mistake's sentence
     for prediction, sentence in () if same else wrong:
         prediction = prediction(value) if callable(prediction) else prediction
+        if isinstance(prediction, tuple) and None not in (asked, right):
+            named += [(math.inf, sentence)] * (prediction[0] <= asked <= prediction[1])  # a near one counts more
+            continue
         theirs = _measure(prediction, unit)
         numbers = None not in (asked, theirs)
         counted = numbers and not unit and _counted(asked, theirs)

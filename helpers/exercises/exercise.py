@@ -63,7 +63,7 @@ def guess(name: str, because: str = "", *wrong: tuple[Any, str]) -> None:
     """Put on the list what `compare` says of a guess: why the value is what it is, and of wrong ones what went wrong.
 
     wrong: pairs of a likely prediction, in the unit asked for, or a function of the right value that gives one, and
-    the sentence that names the mistake.
+    the sentence that names the mistake. A tuple stands for all numbers from its first to its second.
     """
     GUESSES[name] = because, wrong
 
