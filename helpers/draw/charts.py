@@ -134,11 +134,11 @@ def waterfall(sizes: Mapping[str, Sizes], title: str, xlabel: str) -> Drawing:
 
 @drawn("Dots")
 def dots(values: Mapping[str, float | Place], title: str, xlabel: str, roles: Sequence[str] = (),
-         limits: Sizes | None = None, quiet: Sequence[str] = ()) -> Made:  # fmt: skip
+         limits: Sizes | None = None, quiet: Sequence[str] = (), unit: str = "s") -> Made:  # fmt: skip
     """A dot per row on a logarithmic axis, grey in `quiet` rows, its value at the right; `limits` are named lines.
 
-    With `roles`, as ("arithmetic", "memory"), a row has two times, joined by a line, and at the right stands the
-    second over the first. Raises ValueError for values up to 0.
+    With `roles`, as ("arithmetic", "memory"), a row has two values of that unit, joined by a line, and at the right
+    stands the second over the first. Raises ValueError for values up to 0.
     """
     table = {row: value if roles else (value,) for row, value in values.items()}
     spots = [*itertools.chain(*table.values()), *(limits or {}).values()]
@@ -147,7 +147,7 @@ def dots(values: Mapping[str, float | Place], title: str, xlabel: str, roles: Se
     fig, ax = canvas(0.85 + 0.3 * bool(limits or roles) + (0.4 if roles else 0.32) * len(table), title, xlabel)
     margin = max(max(spots) / min(spots), 10) ** (0.2 if roles else 0.06)
     ax.set(xscale="log", xlim=(min(spots) / margin, max(spots) * margin))
-    log_ticks(ax.xaxis, EngFormatter("s") if roles else "{x:g}")
+    log_ticks(ax.xaxis, EngFormatter(unit) if roles and unit else "{x:g}")
     looks, columns = ((VERMILLION, "s"), (BLUE, "o"))[0 if roles else 1 :], zip(*table.values(), strict=True)
     for role, (colour, marker), column in zip(roles or ["_value"], looks, columns, strict=True):
         ax.plot(column, range(len(table)), marker, color=colour, markersize=8.5, zorder=4, label=role)
@@ -155,9 +155,9 @@ def dots(values: Mapping[str, float | Place], title: str, xlabel: str, roles: Se
         ax.plot(table[row][0], [*table].index(row), "o", color=GREY, markersize=9, zorder=5, label="_dot")
     for place, pair in enumerate(table.values()) if roles else ():
         ax.plot(pair, [place, place], color=GREY, linewidth=1.2, marker="", label="_gap", zorder=2)
-        for (time, (colour, _)), shift in zip(sorted(zip(pair, looks, strict=True)), (-8, 8), strict=True):
+        for (value, (colour, _)), shift in zip(sorted(zip(pair, looks, strict=True)), (-8, 8), strict=True):
             look = {"ha": "right" if shift < 0 else "left", "color": INKS[colour], "bbox": PLATE}
-            note(ax, units.si(time, "s"), (time, place), (shift, 0), **look)
+            note(ax, units.si(value, unit) if unit else number(value), (value, place), (shift, 0), **look)
     right = {row: pair[-1] / pair[0] if roles else pair[0] for row, pair in table.items()}
     for place, value in enumerate(right.values()):
         look = {"xycoords": ax.get_yaxis_transform(), "weight": "bold", "label": "_right"}
@@ -173,29 +173,33 @@ def dots(values: Mapping[str, float | Place], title: str, xlabel: str, roles: Se
 
 
 @drawn("Memory over time")
-def memory_over_time(traces: Mapping[str, Trace], title: str, levels: Sizes | None = None, backward: int = 0) -> Made:
-    """Bytes alive in a step against its FLOPs so far, a filled curve for each way to run it, named at its peak.
+def memory_over_time(traces: Mapping[str, Trace], title: str, levels: Sizes | None = None, backward: int = 0,
+                     by: str = "FLOPs") -> Made:  # fmt: skip
+    """Bytes alive in a step, a filled curve for each way to run it, named at its peak.
 
-    `levels` are thin horizontal lines with a name each. `backward` is the first op of the backward pass of the first;
-    an arrow leads from the end of the first curve to that of the last.
+    They stand against the FLOPs so far, or the operations. `levels` are thin horizontal lines with a name each.
+    `backward` is the first op of the backward pass of the first; an arrow leads from the end of the first curve to that
+    of the last.
     """
-    fig, ax = canvas(3.1, title, "FLOPs so far", "memory")
+    fig, ax = canvas(3.1, title, f"{by} so far", "memory")
     top, found = max(trace.peak for trace in traces.values()), []
+    steps = [trace.flops if by == "FLOPs" else range(len(trace.flops)) for trace in traces.values()]
     for place, (name, trace) in enumerate(traces.items()):
-        at, (colour, _, _) = (trace.flops[trace.memory.index(trace.peak)], trace.peak), LOOKS[place]
+        x, (colour, _, _) = steps[place], LOOKS[place]
+        at = x[trace.memory.index(trace.peak)], trace.peak
         found.append(f"{name}: peak {units.si(trace.peak, 'B')}".removeprefix(": "))
-        ax.fill_between(trace.flops, trace.memory, step="post", color=TINTS[place], linewidth=0, label="_area")
+        ax.fill_between(x, trace.memory, step="post", color=TINTS[place], linewidth=0, label="_area")
         look = {"where": "post", "color": colour, "linewidth": 1.5, "marker": ""}
-        ax.step(trace.flops, trace.memory, **look, label=name or "memory")
+        ax.step(x, trace.memory, **look, label=name or "memory")
         ax.plot(*at, "o", color=INKS[colour], markersize=7, zorder=4, label="peak")
-        left = at[0] > 0.7 * trace.flops[-1]
+        left = at[0] > 0.7 * x[-1]
         look = {"ha": "right" if left else "left", "color": INKS[colour], "weight": "bold", "bbox": PLATE}
         if place:  # above the curve before
             look["arrowprops"] = {"arrowstyle": "-", "linewidth": 0.6, "color": GREY, "shrinkA": 0, "shrinkB": 4}
         note(ax, found[-1], at, (-9 if left else 9, 38 if place else 10), **look)
-    turn, *_ = [trace.flops[backward - 1] for trace in traces.values()]
-    first, *_, last = [trace.flops[-1] for trace in traces.values()] * 2
-    ax.xaxis.set_major_formatter(EngFormatter("FLOP"))
+    turn, first, last = steps[0][backward - 1], steps[0][-1], steps[-1][-1]
+    if by == "FLOPs":
+        ax.xaxis.set_major_formatter(EngFormatter("FLOP"))
     ax.yaxis.set_major_formatter(EngFormatter("B"))
     ax.set(xlim=(0, 1.04 * max(first, last)), ylim=(0, top * 1.3))
     ax.axvline(turn, color=GREY, linewidth=0.8, linestyle=DASHES, label="_backward")
@@ -205,5 +209,5 @@ def memory_over_time(traces: Mapping[str, Trace], title: str, levels: Sizes | No
         ax.vlines([first, last], 0, 0.9 * top, GREY, linewidth=1, linestyle=":", label="_ends")
         arrow(ax, (first, 0.85 * top), (last, 0.85 * top), BLACK)
         note(ax, f"{last / first - 1:+.0%}", ((first + last) / 2, 0.92 * top), (0, 0), ha="center")
-    _levels(ax, levels or {}, top / 2)
+    _levels(ax, levels or {}, min(trace.memory[0] for trace in traces.values()))
     return fig, f"{'; '.join(found)}."

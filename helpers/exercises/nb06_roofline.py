@@ -17,7 +17,7 @@ guess("layer_of_8_on_h100", "Most of the peak is out of reach: the bytes arrive 
     (3.35e12 / 8, "The intensity multiplies the bandwidth: bytes/s × FLOP/byte."),
     (26.8, "In FLOP/s: × 10¹²."))
 guess("misses_of_fourteen", "Section 6 asks any miss for its reason.",
-    (0, "Then two numbers would tell all about the machine."),
+    (0, "Then two numbers would tell all fourteen within a factor of two."),
     (14, "The roof was measured with operations like these: some come close to it."))
 guess("faster_a100", "The layer gains from the faster memory until it meets the ceiling.",
     (1.31, "That is about the memory's gain: the ceiling cuts it off."),

@@ -13,6 +13,8 @@ guess("block_keeps",
     (7, "Those are the inputs of the four products: norms, attention and GELU keep theirs, too."),
     (8, "Is that one for each box, or the hidden tensors alone? They are 8, and attention and the norms keep, too."),
     (9, "Is the hidden tensor, four times as wide, kept on both sides of the GELU?"),
+    (11, "Is the hidden tensor missing? It is four times as wide, and kept before and after the GELU."),
+    (20, "What two boxes need is kept once, and an add keeps nothing."),
     (10, "One for each box? The hidden tensors are four times as wide, and queries, keys and values are three."),
     (14, "Are the two norms missing? Each keeps its input."),
     (12, "What is missing, attention's four tensors, or the hidden one, which is kept before the GELU and after it?"),
@@ -22,6 +24,7 @@ guess("block_keeps",
     (34, "34 is known as a number of bytes, in 16 bits and with dropout: here the unit is the size of the input."))
 guess("peak_of_step", "At the loss three tables as large as the logits are alive at once.",
     (35.9, "That is the sum: some of its terms are not there yet."),
+    (30.7, "Those are the three tables: weights, moments and activations are there, too."),
     (27, "Gradients come as activations go, but where is the most alive: how many tables has the loss?"),
     (21.5, "Weights, moments and activations: add the tables that are alive at the loss."),
     (31.7, "Did you count one table of that size?"),
@@ -55,9 +58,9 @@ guess("each_of_eight", "A step reads weights (a few rows of the input embedding)
     (lambda right: 1 / right, "If these are seconds for a token: how many tokens make a second?"),
     (1000, "All weights are read for each step: how many steps does that leave in a second?"),
     (lambda right: 1e3 / right, "If these are ms for a token: how many tokens make a second?"))
-guess("own_step", "On top of the time at the peak come small products, which run below it, and what has hardly a FLOP.",
-    (1, "Then all would run at the peak."),
-    ((0.05, 0.95), "If that is the MFU: the time is the inverse of it, times its prediction."))
+guess("own_step", "Both rates are the best that were found here: small products and fresh pages do not reach them.",
+    (1, "Then all would run at the best rates of this machine."),
+    ((0, 0.95), "Faster than predicted? Only where caches serve the bytes, or arithmetic and memory overlap."))
 
 
 def _gated(hidden: float = 4, inputs: float = 1) -> Callable[..., float]:
