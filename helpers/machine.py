@@ -355,25 +355,28 @@ def runs(
 
 
 def cached(op: Op, rows: int, where: Device = None) -> float:
-    """Seconds of a call whose data come from a cache, of one of the `ops(dtype, rows)` that go row by row.
+    """Seconds of a call whose data come from a cache, of one of the `ops(dtype, rows)`.
 
-    A few rows, each as long as before, are used over and over. What they take beyond their launch, which is the time on
-    single numbers, counts as often as they are fewer; to that comes one launch. It is nan where they take less than
-    twice their launch: then this tells nothing. Raises ValueError for an op that cannot be cut by rows.
+    Of ops that go row by row, a few rows are used over and over. What they take beyond their launch, which is the time
+    on single numbers, counts as often as they are fewer; to that comes one launch. Others run whole, on the same data
+    in every call. It is nan where that tells nothing: where a few rows take less than twice their launch, and where the
+    inputs are more than half of the largest cache.
     """
     where = torch.device(where or device())
-    few = max(16, caches(where).get("L2", 2**20) // (32 * rows))  # in and out, a quarter of the cache; 1 MiB if unknown
+    sizes = caches(where) or {"L2": 2**20}  # 1 MiB if unknown
+    few = max(16, sizes.get("L2", 2**20) // (32 * rows))  # in and out, a quarter of the cache
     small = next(one for one in ops(op.dtype, few, rows) if one.name == op.name)
-    pieces = op.flops / small.flops
-    if not math.isclose(pieces, rows / few, rel_tol=0.01):
-        raise ValueError(f"{op.name} cannot be cut by rows; elementwise ops, reductions and matrix-vector can")
+    if not math.isclose(pieces := op.flops / small.flops, rows / few, rel_tol=0.01):
+        small, pieces = op, 1
+    if sum(map(math.prod, small.shapes)) * getattr(torch, op.dtype).itemsize > max(sizes.values()) / 2:
+        return math.nan
 
     def again(shapes: Iterable[tuple[int, ...]], seconds: float) -> float:
         data = [torch.rand(shape, device=where).to(getattr(torch, op.dtype)) for shape in shapes]
         return timing.measure(op.run, inputs=[data], seconds=seconds, threads=torch.get_num_threads()).low
 
     piece, launch = again(small.shapes, 0.3), again([(1,) * len(shape) for shape in op.shapes], 0.1)
-    return launch + pieces * (piece - launch) if piece >= 2 * launch else math.nan
+    return math.nan if piece < 2 * launch and pieces > 1 else launch + pieces * (piece - launch)
 
 
 def _inputs(op: Op, numbers: Tensor) -> list[tuple[Tensor, ...]]:

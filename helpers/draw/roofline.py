@@ -205,6 +205,8 @@ def bandwidth_sweep(
     shown = sizes[0] / 2.2, sizes[-1] * 1.6
     medians, ends = {}, np.clip([shown[0], *caches.values(), shown[1]], *shown)
     for name, (left, right) in zip([*caches, "main memory"], itertools.pairwise(ends), strict=True):
+        if name == "main memory" and caches and 4 * left < quiet[-1]:
+            left *= 4  # a part of less still comes from the last cache
         if level := [bandwidths[size] for size in quiet if left < size <= right]:
             medians[name] = left, right, median(level)
     first, *_, last = [*medians] * 2

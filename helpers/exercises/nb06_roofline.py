@@ -16,7 +16,8 @@ guess("layer_of_8_on_h100", "Most of the peak is out of reach: the bytes arrive 
     (989.5e12 / 8, "The peak does not come into it: multiply the bandwidth by 8."),
     (3.35e12 / 8, "The intensity multiplies the bandwidth: bytes/s × FLOP/byte."),
     (26.8, "In FLOP/s: × 10¹²."))
-guess("misses_of_fourteen", "Section 6 asks any miss for its reason.",
+guess("misses_of_fourteen", "Section 7 asks any miss for its reason.",
+    ((15, math.inf), "There are fourteen operations: how many of them?"),
     (0, "Then two numbers would tell all fourteen within a factor of two."),
     (14, "The roof was measured with operations like these: some come close to it."))
 guess("faster_a100", "The layer gains from the faster memory until it meets the ceiling.",
@@ -31,9 +32,10 @@ guess("bfloat16_here", "",
     (1, "The bits alone do not tell: the chip's units decide."),
     (0.5, "Slower is a chip without instructions for bfloat16."),
     ((3.5, 50), "Only matrix units give such a factor: how large it is depends on the chip."))
-guess("gelu_in_a_cache", "Left of the ridge is a place, not yet a cause.",
+guess("gelu_in_a_cache", "",
     (lambda right: (0, 0.8) if right > 0.9 else None, "Slower, though its bytes come from a cache?"),
-    (lambda right: (1.2, math.inf) if right < 1.3 else None, "So it might be if main memory were the reason."))
+    (lambda right: (1.2, math.inf) if right < 1.3 else None,
+     "So it might be if main memory were the reason: left of the ridge is a place, not yet a cause."))
 
 _SLOPE = "That is the bandwidth: at 1 FLOP/B this is what is attainable. Here it is more."
 _TERA = "In FLOP/s, please: that is a number of TFLOP/s."
