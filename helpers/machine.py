@@ -354,8 +354,8 @@ def runs(
     return tuple(timing.fastest(its) for its in found)
 
 
-def cached(op: Op, rows: int, where: Device = None) -> float:
-    """Seconds of a call whose data come from a cache, of one of the `ops(dtype, rows)`.
+def cached(work: Sequence[Op], rows: int, where: Device = None) -> tuple[float, ...]:
+    """Seconds of a call of each of some of the `ops(dtype, rows)` whose data come from a cache.
 
     Of ops that go row by row, a few rows are used over and over. What they take beyond their launch, which is the time
     on single numbers, counts as often as they are fewer; to that comes one launch. Others run whole, on the same data
@@ -365,18 +365,26 @@ def cached(op: Op, rows: int, where: Device = None) -> float:
     where = torch.device(where or device())
     sizes = caches(where) or {"L2": 2**20}  # 1 MiB if unknown
     few = max(16, sizes.get("L2", 2**20) // (32 * rows))  # in and out, a quarter of the cache
-    small = next(one for one in ops(op.dtype, few, rows) if one.name == op.name)
-    if not math.isclose(pieces := op.flops / small.flops, rows / few, rel_tol=0.01):
-        small, pieces = op, 1
-    if sum(map(math.prod, small.shapes)) * getattr(torch, op.dtype).itemsize > max(sizes.values()) / 2:
-        return math.nan
 
-    def again(shapes: Iterable[tuple[int, ...]], seconds: float) -> float:
+    def again(op: Op, shapes: Iterable[tuple[int, ...]], seconds: float) -> float:
         data = [torch.rand(shape, device=where).to(getattr(torch, op.dtype)) for shape in shapes]
         return timing.measure(op.run, inputs=[data], seconds=seconds, threads=torch.get_num_threads()).low
 
-    piece, launch = again(small.shapes, 0.3), again([(1,) * len(shape) for shape in op.shapes], 0.1)
-    return math.nan if piece < 2 * launch and pieces > 1 else launch + pieces * (piece - launch)
+    smaller = {one.name: one for dtype in {op.dtype for op in work} for one in ops(dtype, few, rows)}
+    pieces = [op.flops / smaller[op.name].flops for op in work]
+    by_rows = [math.isclose(count, rows / few, rel_tol=0.01) for count in pieces]
+    runs = [smaller[op.name] if cut else op for op, cut in zip(work, by_rows, strict=True)]
+    best = [(math.inf, math.inf)] * len(work)
+    for _ in range(3):  # a disturbance hits a round, not an op
+        for place, op in enumerate(runs):
+            found = again(op, op.shapes, 0.1), again(op, [(1,) * len(shape) for shape in op.shapes], 0.03)
+            best[place] = tuple(map(min, best[place], found))
+    times = []
+    for op, count, cut, (piece, launch) in zip(runs, pieces, by_rows, best, strict=True):
+        inputs = sum(map(math.prod, op.shapes)) * getattr(torch, op.dtype).itemsize
+        nothing = inputs > max(sizes.values()) / 2 or (cut and piece < 2 * launch)
+        times.append(math.nan if nothing else launch + count * (piece - launch) if cut else piece)
+    return tuple(times)
 
 
 def _inputs(op: Op, numbers: Tensor) -> list[tuple[Tensor, ...]]:

@@ -149,8 +149,9 @@ def dots(values: Mapping[str, float | Place], title: str, xlabel: str, roles: Se
     ax.set(xscale="log", xlim=(min(spots) / margin, max(spots) * margin))
     log_ticks(ax.xaxis, EngFormatter(unit) if roles and unit else "{x:g}")
     looks, columns = ((VERMILLION, "s"), (BLUE, "o"))[0 if roles else 1 :], zip(*table.values(), strict=True)
-    for role, (colour, marker), column in zip(roles or ["_value"], looks, columns, strict=True):
-        ax.plot(column, range(len(table)), marker, color=colour, markersize=8.5, zorder=4, label=role)
+    sizes = (11, 7) if roles else (8.5,)  # the first is seen behind the second
+    for role, (colour, marker), size, column in zip(roles or ["_value"], looks, sizes, columns, strict=True):
+        ax.plot(column, range(len(table)), marker, color=colour, markersize=size, zorder=4, label=role)
     for row in quiet:
         ax.plot(table[row][0], [*table].index(row), "o", color=GREY, markersize=9, zorder=5, label="_dot")
     for place, pair in enumerate(table.values()) if roles else ():

@@ -24,7 +24,7 @@ guess("faster_a100", "The layer gains from the faster memory until it meets the 
     (1.31, "That is about the memory's gain: the ceiling cuts it off."),
     (1, "With 40 GB it waits for its bytes: it gains."),
     (0.85, "How many times as fast: more than 1."),
-    *((gain, "Not in per cent: 17 % faster is 1.17 times.") for gain in (17, 0.17)),
+    *((gain, "Not in per cent: 17 % faster is 1.17 times.") for gain in (17, 117, 0.17)),
     (31, "Not in per cent, and the ceiling cuts the memory's gain off."))
 guess("bfloat16_here", "",
     (lambda right: None if 1.7 < right < 2.5 else 2,
@@ -32,6 +32,9 @@ guess("bfloat16_here", "",
     (1, "The bits alone do not tell: the chip's units decide."),
     (0.5, "Slower is a chip without instructions for bfloat16."),
     ((3.5, 50), "Only matrix units give such a factor: how large it is depends on the chip."))
+guess("attention_of_32", "Each user has a KV cache of their own, and all of them are read.",
+    (1, "So it would be if they shared what is read. That holds for the weights of q k v."),
+    (32, "Compared are 32 users with 4."))
 guess("gelu_in_a_cache", "",
     (lambda right: (0, 0.8) if right > 0.9 else None, "Slower, though its bytes come from a cache?"),
     (lambda right: (1.2, math.inf) if right < 1.3 else None,

@@ -10,6 +10,8 @@ from helpers.exercises.exercise import exercise, guess
 guess("block_keeps",
     "Almost every box keeps its input. That of GELU and down is four times as wide; attention keeps four tensors.",
     (1, "That is its input or its output: each stage keeps its own."),
+    ((2, 6), "Is the hidden tensor missing? Four times as wide, it is kept before and after the GELU."),
+    (15, "One is missing: have you counted both norms, and attention's four?"),
     (7, "Those are the inputs of the four products: norms, attention and GELU keep theirs, too."),
     (8, "Is that one for each box, or the hidden tensors alone? They are 8, and attention and the norms keep, too."),
     (9, "Is the hidden tensor, four times as wide, kept on both sides of the GELU?"),
