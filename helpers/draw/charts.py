@@ -121,7 +121,7 @@ def _rows(ax: Axes, names: Sequence[str], limits: Sizes) -> None:
     """Name the rows, and draw the limits as vertical lines, named above the first row."""
     rows(ax, names, head=0.5 if limits else 0)
     for (name, value), (_, _, dash) in zip(limits.items(), LOOKS, strict=False):
-        left = ax.transAxes.inverted().transform(ax.transData.transform((value, 0)))[0] > 0.5
+        left = ax.transAxes.inverted().transform(ax.transData.transform((value, 0)))[0] > 0.6
         ax.axvline(value, color=BLACK, linewidth=1.2, linestyle=dash, label=name, zorder=1.5)
         note(ax, name, (value, -0.75), (-5 if left else 5, 0), ha="right" if left else "left", bbox=PLATE)
 

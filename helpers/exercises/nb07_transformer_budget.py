@@ -24,7 +24,7 @@ guess("block_keeps",
     *((times, "What two boxes need is kept once: q, k and v share their input, attention's result is output's input.")
       for times in (17, 18)),
     (34, "34 is known as a number of bytes, in 16 bits and with dropout: here the unit is the size of the input."))
-guess("peak_of_step", "At the loss three tables as large as the logits are alive at once.",
+guess("peak_of_step", "Three tables are alive at once, on top of weights, moments and activations.",
     (35.9, "That is the sum: some of its terms are not there yet."),
     (30.7, "Those are the three tables: weights, moments and activations are there, too."),
     (27, "Gradients come as activations go, but where is the most alive: how many tables has the loss?"),
