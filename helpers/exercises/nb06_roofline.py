@@ -35,7 +35,7 @@ guess("bfloat16_here", "",
 guess("attention_of_32", "Each user has a KV cache of their own, and all of them are read.",
     (1, "So it would be if they shared what is read. That holds for the weights of q k v."),
     (32, "Compared are 32 users with 4."))
-guess("gelu_in_a_cache", "",
+guess("gelu_in_a_cache", "Near 1, main memory is not what it waits for.",
     (lambda right: (0, 0.8) if right > 0.9 else None, "Slower, though its bytes come from a cache?"),
     (lambda right: (1.2, math.inf) if right < 1.3 else None,
      "So it might be if main memory were the reason: left of the ridge is a place, not yet a cause."))

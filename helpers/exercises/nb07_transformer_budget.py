@@ -140,6 +140,7 @@ def _affordable(flop: float = 6, mfu: bool = True, day: float = 86400) -> Callab
 exercise("affordable_model",
     _affordable(), [
     (_affordable(mfu=False), "You left out the MFU: nobody gets the peak."),
+    (lambda *a: _affordable()(*a) ** 2 / 2, "x ** 1 / 2 is half of x: write x ** 0.5, or math.sqrt(x)."),
     (lambda *a: _affordable()(*a[:3], 1 / a[3], a[4]),
      "You divided by the MFU: it makes the work that gets done less."),
     (_affordable(2), "Training takes 6 FLOP per parameter and token; 2 is the forward pass alone."),
