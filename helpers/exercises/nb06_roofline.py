@@ -15,7 +15,7 @@ guess("layer_of_8_on_h100", "Most of the peak is out of reach: the bytes arrive 
     (3.35e12, "That is the rate at 1 FLOP for each byte."),
     (989.5e12 / 8, "The peak does not come into it: multiply the bandwidth by 8."),
     (3.35e12 / 8, "The intensity multiplies the bandwidth: bytes/s × FLOP/byte."),
-    (26.8, "In FLOP/s: × 10¹²."))
+    (26.8, "In FLOP/s: × 10¹²."), (26.8e9, "A tera is 10¹², not 10⁹."))
 guess("misses_of_fourteen", "Section 7 asks any miss for its reason.",
     ((15, math.inf), "There are fourteen operations: how many of them?"),
     (0, "Then two numbers would tell all fourteen within a factor of two."),
@@ -35,7 +35,7 @@ guess("bfloat16_here", "",
 guess("attention_of_32", "Each user has a KV cache of their own, and all of them are read.",
     (1, "So it would be if they shared what is read. That holds for the weights of q k v."),
     (32, "Compared are 32 users with 4."))
-guess("gelu_in_a_cache", "Near 1, main memory is not what it waits for.",
+guess("gelu_in_a_cache", "",
     (lambda right: (0, 0.8) if right > 0.9 else None, "Slower, though its bytes come from a cache?"),
     (lambda right: (1.2, math.inf) if right < 1.3 else None,
      "So it might be if main memory were the reason: left of the ridge is a place, not yet a cause."))

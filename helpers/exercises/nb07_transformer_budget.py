@@ -26,6 +26,7 @@ guess("block_keeps",
     (34, "34 is known as a number of bytes, in 16 bits and with dropout: here the unit is the size of the input."))
 guess("peak_of_step", "Three tables are alive at once, on top of weights, moments and activations.",
     (35.9, "That is the sum: some of its terms are not there yet."),
+    (33.4, "That is the peak of the other model."),
     (30.7, "Those are the three tables: weights, moments and activations are there, too."),
     (27, "Gradients come as activations go, but where is the most alive: how many tables has the loss?"),
     (21.5, "Weights, moments and activations: add the tables that are alive at the loss."),
@@ -54,13 +55,13 @@ guess("each_of_eight", "A step reads weights (a few rows of the input embedding)
     (lambda right: right / 2, "Half: of one H100, or with two bytes a number."),
     (lambda right: 2 * right, "Twice too much: two devices halve the time, and only once."),
     (lambda right: 8 * right, "That is for all eight together."),
-    (10.37, "If these are the ms for reading the weights: how many steps make a second, with the caches?"),
+    (10.37, "If these are ms for the weights: how many steps a second? If tokens: each user gets one, do not divide by 8."),
     (lambda right: right / 8, "Each step makes a token for every user: do not divide by 8."),
     (95.7, "That reads the weights alone, or one cache: each of the eight has a cache of its own."),
     (lambda right: 1 / right, "If these are seconds for a token: how many tokens make a second?"),
     (1000, "All weights are read for each step: how many steps does that leave in a second?"),
     (lambda right: 1e3 / right, "If these are ms for a token: how many tokens make a second?"))
-guess("own_step", "Both rates are the best that were found here: small products and fresh pages do not reach them.",
+guess("own_step", "Both rates are the best that were found here, and op by op more bytes move than on paper.",
     (1, "Then all would run at the best rates of this machine."),
     ((0, 0.95), "Faster than predicted? Only where caches serve the bytes, or arithmetic and memory overlap."))
 
