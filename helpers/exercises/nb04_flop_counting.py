@@ -40,7 +40,6 @@ guess("fused_backward", "It kept no attention weights, so it makes the scores ag
     (33, "A third is what a whole forward pass adds to training; here one product runs again."))
 
 guess("count_over_rule", "The attention products have no parameters: they add about T / (6D) of the other products.",
-    (2.79, "To a whole number, that is 3."),
     (0, "The rule overlooks what has no parameters."),
     (1.4, "That is with the attention products halved: here they count in full."),
     *((percent, "That is about the share in GPT-2 small: here T is 0.17 D.") for percent in (13, 18)),

@@ -55,7 +55,7 @@ guess("each_of_eight", "A step reads weights (a few rows of the input embedding)
     (lambda right: right / 2, "Half: of one H100, or with two bytes a number."),
     (lambda right: 2 * right, "Twice too much: two devices halve the time, and only once."),
     (lambda right: 8 * right, "That is for all eight together."),
-    (10.37, "If these are ms: how many steps make a second? If tokens: each user gets one, do not divide by 8."),
+    (10.37, "Each user gets a token from each step: do not divide by 8. (In ms? How many steps make a second?)"),
     (lambda right: right / 8, "Each step makes a token for every user: do not divide by 8."),
     (95.7, "That reads the weights alone, or one cache: each of the eight has a cache of its own."),
     (lambda right: 1 / right, "If these are seconds for a token: how many tokens make a second?"),
