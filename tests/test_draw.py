@@ -149,6 +149,8 @@ def test_bits_show_each_digit_and_the_place_values(fmt):
     (lambda: draw.waterfall({"r": {"p": 9}, "s": {"q": 0.1}}, "t", "bytes"), "r 9, s 9.1 (bytes)."),
     (lambda: draw.bandwidth_sweep(SWEEP, {}, disturbed=[2**20]), "1 of 3 points are disturbed: 1 MiB."),
     (lambda: draw.bandwidth_sweep({2**14: 8e9, 2**15: 6e9, 2**16: 2e9}, {"L1": 2**15}), "3.5 times as fast in L1"),
+    (lambda: draw.bandwidth_sweep({2**14: 8e9, 2**16: 6e9, 2**18: 2e9}, {"L1": 2**14}), "4 times as fast in L1"),
+    (lambda: draw.memory_over_time({"": trace()}, "t", by="operations"), "operations so far (linear, 0 to 3.12)"),
     (lambda: draw.block(LLAMA, 1, 8192, upto=7), "gated SiLU and down keep 68% of all bytes kept"),
 ])  # fmt: skip
 def test_what_no_notebook_shows_is_said_in_words(call, words):
