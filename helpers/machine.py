@@ -355,7 +355,7 @@ def runs(
 
 
 def cached(work: Sequence[Op], rows: int, where: Device = None) -> tuple[float, ...]:
-    """Seconds of a call of each of some of the `ops(dtype, rows)` whose data come from a cache.
+    """Seconds of a call of each of some of the `ops(dtype, rows)`, of one dtype, with data that come from a cache.
 
     Of ops that go row by row, a few rows are used over and over. What they take beyond their launch, which is the time
     on single numbers, counts as often as they are fewer; to that comes one launch. Others run whole, on the same data
@@ -365,25 +365,27 @@ def cached(work: Sequence[Op], rows: int, where: Device = None) -> tuple[float, 
     where = torch.device(where or device())
     sizes = caches(where) or {"L2": 2**20}  # 1 MiB if unknown
     few = max(16, sizes.get("L2", 2**20) // (32 * rows))  # in and out, a quarter of the cache
+    smaller = {op.name: op for op in ops(work[0].dtype, few, rows)}
+    pieces = []  # what is run, and how often it fits into the op
+    for op in work:
+        count = op.flops / smaller[op.name].flops
+        pieces.append((smaller[op.name], count) if math.isclose(count, rows / few, rel_tol=0.01) else (op, 1.0))
 
     def again(op: Op, shapes: Iterable[tuple[int, ...]], seconds: float) -> float:
         data = [torch.rand(shape, device=where).to(getattr(torch, op.dtype)) for shape in shapes]
         return timing.measure(op.run, inputs=[data], seconds=seconds, threads=torch.get_num_threads()).low
 
-    smaller = {one.name: one for dtype in {op.dtype for op in work} for one in ops(dtype, few, rows)}
-    pieces = [op.flops / smaller[op.name].flops for op in work]
-    by_rows = [math.isclose(count, rows / few, rel_tol=0.01) for count in pieces]
-    runs = [smaller[op.name] if cut else op for op, cut in zip(work, by_rows, strict=True)]
-    best = [(math.inf, math.inf)] * len(work)
-    for _ in range(3):  # a disturbance hits a round, not an op
-        for place, op in enumerate(runs):
-            found = again(op, op.shapes, 0.1), again(op, [(1,) * len(shape) for shape in op.shapes], 0.03)
-            best[place] = tuple(map(min, best[place], found))
+    def both(op: Op, count: float) -> tuple[float, float]:  # a piece, and the launch that is taken off
+        if sum(map(math.prod, op.shapes)) * getattr(torch, op.dtype).itemsize > max(sizes.values()) / 2:
+            return math.nan, math.nan
+        single = [(1,) * len(shape) for shape in op.shapes]
+        return again(op, op.shapes, 0.1), again(op, single, 0.03) if count != 1 else 0.0
+
+    rounds = [[both(*piece) for piece in pieces] for _ in range(3)]  # a disturbance hits a round, not an op
     times = []
-    for op, count, cut, (piece, launch) in zip(runs, pieces, by_rows, best, strict=True):
-        inputs = sum(map(math.prod, op.shapes)) * getattr(torch, op.dtype).itemsize
-        nothing = inputs > max(sizes.values()) / 2 or (cut and piece < 2 * launch)
-        times.append(math.nan if nothing else launch + count * (piece - launch) if cut else piece)
+    for (_, count), found in zip(pieces, zip(*rounds, strict=True), strict=True):
+        piece, launch = map(min, zip(*found, strict=True))
+        times.append(math.nan if piece < 2 * launch else launch + count * (piece - launch))
     return tuple(times)
 
 

@@ -107,7 +107,7 @@ def bars(sizes: Mapping[str, float | Sizes], title: str, xlabel: str, limit: tup
 
 
 def _levels(ax: Axes, levels: Sizes, low: float = 0) -> None:
-    """Thin horizontal lines, named at the left end; those under `low` below it.
+    """Thin horizontal lines, named at the left end; those up to `low` below it.
 
     The second line of a name stands below in any case.
     """
@@ -186,12 +186,13 @@ def memory_over_time(traces: Mapping[str, Trace], title: str, levels: Sizes | No
     top, found = max(trace.peak for trace in traces.values()), []
     steps = [trace.flops if by == "FLOPs" else range(len(trace.flops)) for trace in traces.values()]
     for place, (name, trace) in enumerate(traces.items()):
-        x, (colour, _, _) = steps[place], LOOKS[place]
-        at = x[trace.memory.index(trace.peak)], trace.peak
-        found.append(f"{name}: peak {units.si(trace.peak, 'B')}".removeprefix(": "))
-        ax.fill_between(x, trace.memory, step="post", color=TINTS[place], linewidth=0, label="_area")
+        x, memory, (colour, _, _) = steps[place], trace.memory, LOOKS[place]
+        peak = max(memory)
+        at = x[memory.index(peak)], peak
+        found.append(f"{name}: peak {units.si(peak, 'B')}".removeprefix(": "))
+        ax.fill_between(x, memory, step="post", color=TINTS[place], linewidth=0, label="_area")
         look = {"where": "post", "color": colour, "linewidth": 1.5, "marker": ""}
-        ax.step(x, trace.memory, **look, label=name or "memory")
+        ax.step(x, memory, **look, label=name or "memory")
         ax.plot(*at, "o", color=INKS[colour], markersize=7, zorder=4, label="peak")
         left = at[0] > 0.7 * x[-1]
         look = {"ha": "right" if left else "left", "color": INKS[colour], "weight": "bold", "bbox": PLATE}

@@ -10,12 +10,12 @@ from helpers.exercises.exercise import exercise, guess
 guess("block_keeps",
     "Almost every box keeps its input. That of GELU and down is four times as wide; attention keeps four tensors.",
     (1, "That is its input or its output: each stage keeps its own."),
-    ((2, 6), "Is the hidden tensor missing? Four times as wide, it is kept before and after the GELU."),
+    *((times, "Is the hidden tensor missing? Four times as wide, it is kept before and after the GELU.")
+      for times in ((2, 6), 11)),
     (15, "One is missing: have you counted both norms, and attention's four?"),
     (7, "Those are the inputs of the four products: norms, attention and GELU keep theirs, too."),
     (8, "Is that one for each box, or the hidden tensors alone? They are 8, and attention and the norms keep, too."),
     (9, "Is the hidden tensor, four times as wide, kept on both sides of the GELU?"),
-    (11, "Is the hidden tensor missing? It is four times as wide, and kept before and after the GELU."),
     (20, "What two boxes need is kept once, and an add keeps nothing."),
     (10, "One for each box? The hidden tensors are four times as wide, and queries, keys and values are three."),
     (14, "Are the two norms missing? Each keeps its input."),
@@ -55,8 +55,8 @@ guess("each_of_eight", "A step reads weights (a few rows of the input embedding)
     (lambda right: right / 2, "Half: of one H100, or with two bytes a number."),
     (lambda right: 2 * right, "Twice too much: two devices halve the time, and only once."),
     (lambda right: 8 * right, "That is for all eight together."),
-    (10.37, "Each user gets a token from each step: do not divide by 8. (In ms? How many steps make a second?)"),
-    (lambda right: right / 8, "Each step makes a token for every user: do not divide by 8."),
+    *((near, "Each user gets a token from each step: do not divide by 8. (In ms? How many steps make a second?)")
+      for near in (10.37, 10.44)),  # the ms for the weights, an eighth of what is right
     (95.7, "That reads the weights alone, or one cache: each of the eight has a cache of its own."),
     (lambda right: 1 / right, "If these are seconds for a token: how many tokens make a second?"),
     (1000, "All weights are read for each step: how many steps does that leave in a second?"),
