@@ -26,7 +26,6 @@ guess("block_keeps",
     (34, "34 is known as a number of bytes, in 16 bits and with dropout: here the unit is the size of the input."))
 guess("peak_of_step", "Three tables are alive at once, on top of weights, moments and activations.",
     (35.9, "That is the sum: some of its terms are not there yet."),
-    (33.4, "That is the peak of the other model."),
     (30.7, "Those are the three tables: weights, moments and activations are there, too."),
     (27, "Gradients come as activations go, but where is the most alive: how many tables has the loss?"),
     (21.5, "Weights, moments and activations: add the tables that are alive at the loss."),
