@@ -150,7 +150,7 @@ def test_bits_show_each_digit_and_the_place_values(fmt):
     (lambda: draw.bandwidth_sweep(SWEEP, {}, disturbed=[2**20]), "1 of 3 points are disturbed: 1 MiB."),
     (lambda: draw.bandwidth_sweep({2**14: 8e9, 2**15: 6e9, 2**16: 2e9}, {"L1": 2**15}), "3.5 times as fast in L1"),
     (lambda: draw.bandwidth_sweep({2**14: 8e9, 2**16: 6e9, 2**18: 2e9}, {"L1": 2**14}), "4 times as fast in L1"),
-    (lambda: draw.memory_over_time({"": trace()}, "t", by="operations"), "operations so far (linear, 0 to 3.12)"),
+    (lambda: draw.memory_over_time({"": trace()}, "t", rise=4e3), "operations so far (linear, 0 to 3)"),
     (lambda: draw.block(LLAMA, 1, 8192, upto=7), "gated SiLU and down keep 68% of all bytes kept"),
 ])  # fmt: skip
 def test_what_no_notebook_shows_is_said_in_words(call, words):
@@ -213,6 +213,7 @@ def test_an_empty_text_widens_the_cell_before_it():
     (lambda: draw.bars({"a": -1.0}, "t", "x"), "of 0 or more each"),
     (lambda: draw.bars({"a": dict.fromkeys("pqrstuv", 1)}, "t", "x"), "1 to 6 parts"),
     (lambda: draw.dots({"a": 0.0}, "t", "x"), "only values above 0"),
+    (lambda: draw.memory_over_time({"": trace()}, "t", rise=1e6), "no op adds 1 MB"),
     (lambda: draw.einsum_box("b c, b c -> b c", {"b": 2, "c": 3}), "a name is summed, and each input brings one"),
 ])  # fmt: skip
 def test_what_cannot_be_drawn_is_refused_in_a_sentence(call, words):

@@ -175,16 +175,16 @@ def dots(values: Mapping[str, float | Place], title: str, xlabel: str, roles: Se
 
 @drawn("Memory over time")
 def memory_over_time(traces: Mapping[str, Trace], title: str, levels: Sizes | None = None, backward: int = 0,
-                     by: str = "FLOPs") -> Made:  # fmt: skip
-    """Bytes alive in a step, a filled curve for each way to run it, named at its peak.
+                     rise: float = 0) -> Made:  # fmt: skip
+    """Bytes alive in a step, a filled curve for each way to run it, named at its peak, against the FLOPs so far.
 
-    They stand against the FLOPs so far, or the operations. `levels` are thin horizontal lines with a name each.
-    `backward` is the first op of the backward pass of the first; an arrow leads from the end of the first curve to that
-    of the last.
+    `levels` are thin horizontal lines with a name each. `backward` is the first op of the backward pass of the first;
+    an arrow leads from the end of the first curve to that of the last. With a `rise` in bytes, only the ops around
+    those that add as much to the first curve are shown, each equally wide, and these are numbered.
     """
-    fig, ax = canvas(3.1, title, f"{by} so far", "memory")
+    fig, ax = canvas(3.1, title, "operations so far" if rise else "FLOPs so far", "memory")
     top, found = max(trace.peak for trace in traces.values()), []
-    steps = [trace.flops if by == "FLOPs" else range(len(trace.flops)) for trace in traces.values()]
+    steps = [range(len(trace.flops)) if rise else trace.flops for trace in traces.values()]
     for place, (name, trace) in enumerate(traces.items()):
         x, memory, (colour, _, _) = steps[place], trace.memory, LOOKS[place]
         peak = max(memory)
@@ -200,10 +200,19 @@ def memory_over_time(traces: Mapping[str, Trace], title: str, levels: Sizes | No
             look["arrowprops"] = {"arrowstyle": "-", "linewidth": 0.6, "color": GREY, "shrinkA": 0, "shrinkB": 4}
         note(ax, found[-1], at, (-9 if left else 9, 38 if place else 10), **look)
     turn, first, last = steps[0][backward - 1], steps[0][-1], steps[-1][-1]
-    if by == "FLOPs":
-        ax.xaxis.set_major_formatter(EngFormatter("FLOP"))
     ax.yaxis.set_major_formatter(EngFormatter("B"))
     ax.set(xlim=(0, 1.04 * max(first, last)), ylim=(0, top * 1.3))
+    if rise:
+        memory = next(iter(traces.values())).memory
+        rises = [op for op in range(1, len(memory)) if memory[op] - memory[op - 1] >= rise]
+        if not rises:
+            raise ValueError(f"no op adds {units.si(rise, 'B')}: give a smaller rise")
+        ax.set_xlim(max(rises[0] - 8, 0), min(rises[-1] + 12, first))
+        for place, op in enumerate(rises, 1):
+            middle = (memory[op - 1] + memory[op]) / 2
+            note(ax, f"{place}", (op, middle), (4, 0), weight="bold", color=INKS[BLUE])
+    else:
+        ax.xaxis.set_major_formatter(EngFormatter("FLOP"))
     ax.axvline(turn, color=GREY, linewidth=0.8, linestyle=DASHES, label="_backward")
     for text, shift in (("forward", -5), ("backward", 5)):
         note(ax, text, (turn, top * 1.22), (shift, 0), ha="right" if shift < 0 else "left")

@@ -1,5 +1,6 @@
 """The exercises of notebook 04."""
 
+import math
 from collections.abc import Callable
 
 import torch
@@ -48,7 +49,8 @@ guess("count_over_rule", "The attention products have no parameters: they add ab
 
 guess("block_rate",
     "A core does many multiply-adds in a cycle. But products stay below its peak, and other ops do hardly a FLOP.",
-    (96, "That is the peak on paper of the core in the example."))
+    (96, "That is the peak on paper of the core in the example."),
+    ((1e6, math.inf), "Is that in FLOP/s? Asked are GFLOP/s."))
 guess("right_mfu", "312 TFLOP/s are four times 77.97, so it is about a quarter of the published 0.59.",
     (0.59, "That is by the published peak: this one is four times as high."),
     (15, "In percent: as a fraction of 1, please."),
