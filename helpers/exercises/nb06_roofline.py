@@ -15,6 +15,7 @@ guess("layer_of_8_on_h100", "Most of the peak is out of reach: the bytes arrive 
     (3.35e12, "That is the rate at 1 FLOP for each byte."),
     (989.5e12 / 8, "The peak does not come into it: multiply the bandwidth by 8."),
     (3.35e12 / 8, "The intensity multiplies the bandwidth: bytes/s × FLOP/byte."),
+    (8, "That is the intensity: how many FLOP/s does it allow?"), (295, "That is the ridge, in FLOP per byte."),
     (26.8, "In FLOP/s: × 10¹²."), (26.8e9, "A tera is 10¹², not 10⁹."))
 guess("misses_of_fourteen", "Section 7 asks any miss for its reason.",
     ((15, math.inf), "There are fourteen operations: how many of them?"),
@@ -23,7 +24,7 @@ guess("misses_of_fourteen", "Section 7 asks any miss for its reason.",
 guess("faster_a100", "The layer gains from the faster memory until it meets the ceiling.",
     (1.31, "That is about the memory's gain: the ceiling cuts it off."),
     (1, "With 40 GB it waits for its bytes: it gains."),
-    (0.85, "How many times as fast: more than 1."),
+    (0.85, "How many times as fast: more than 1."), (2, "The memory is 1.31 times as fast: no more than that."),
     *((gain, "Not in per cent: 17 % faster is 1.17 times.") for gain in (17, 117, 0.17)),
     (31, "Not in per cent, and the ceiling cuts the memory's gain off."))
 guess("bfloat16_here", "",

@@ -7,42 +7,23 @@ from math import ceil, floor, sqrt
 from helpers.exercises.exercise import exercise, guess
 
 # fmt: off
-guess("block_keeps",
-    "Almost every box keeps its input. That of GELU and down is four times as wide; attention keeps four tensors.",
-    (1, "That is its input or its output: each stage keeps its own."),
-    *((times, "Is the hidden tensor missing? Four times as wide, it is kept before and after the GELU.")
-      for times in ((2, 6), 11)),
-    (15, "One is missing: have you counted both norms, and attention's four?"),
-    (7, "Those are the inputs of the four products: norms, attention and GELU keep theirs, too."),
-    (8, "Is that one for each box, or the hidden tensors alone? They are 8, and attention and the norms keep, too."),
-    (9, "Is the hidden tensor, four times as wide, kept on both sides of the GELU?"),
-    (20, "What two boxes need is kept once, and an add keeps nothing."),
-    (10, "One for each box? The hidden tensors are four times as wide, and queries, keys and values are three."),
-    (14, "Are the two norms missing? Each keeps its input."),
-    (12, "What is missing, attention's four tensors, or the hidden one, which is kept before the GELU and after it?"),
-    (13, "Attention keeps queries, keys, values and its result: four, not one."),
-    *((times, "What two boxes need is kept once: q, k and v share their input, attention's result is output's input.")
-      for times in (17, 18)),
+guess("block_keeps", "Almost every box keeps its input. That of GELU and down is four times as wide.",
+    (1, "That is its input or its output: each box keeps its own."),
+    ((3.5, 8.5), "The hidden tensor alone, kept before and after the GELU, makes 8: attention and norms keep, too."),
+    (64, "What two boxes need is kept once, and an addition keeps nothing."),
     (34, "34 is known as a number of bytes, in 16 bits and with dropout: here the unit is the size of the input."))
-guess("peak_of_step", "Three tables are alive at once, on top of weights, moments and activations.",
-    (35.9, "That is the sum: some of its terms are not there yet."),
-    (30.7, "Those are the three tables: weights, moments and activations are there, too."),
-    (27, "Gradients come as activations go, but where is the most alive: how many tables has the loss?"),
-    (21.5, "Weights, moments and activations: add the tables that are alive at the loss."),
-    (31.7, "Did you count one table of that size?"),
+guess("peak_of_step", "Three tables of 10.24 MB are alive at once, on top of weights, moments and activations.",
+    (35.9, "That is the sum: some of its terms are not there yet, and two more tables are."),
+    ((0, 35), "Some terms are not there yet. But the loss and its backward pass make tables of their own."),
     (46.1, "Is that the sum and one more table? No weight has its gradient yet."),
-    (lambda right: right - 10.24, "Did you count two tables of that size?"),
-    (62.5, "Did you count four tables of that size? The logits are freed before the backward pass."),
-    (66.6, "That is the sum and three more tables: one is in the sum, and no weight has its gradient yet."),
-    (56.4, "That is the sum and two more tables: no weight has its gradient yet."))
-guess("activations_of_70b", "20.3 · D numbers of 2 bytes, for 8192 tokens and 80 blocks.",
-    (107, "A number has 2 bytes: bfloat16."), (429, "A number has 2 bytes here, not 4."),
-    *((gb, "For all 80 blocks: each keeps its own.") for gb in (2.7, 1.34)),
-    (172, "16D is GPT-2's block; this one, gated, keeps more."),
-    (150, "That is 14D, of the MLP's hidden width alone."),
-    (246, "Is that with states and tables? Asked are the activations alone."),
-    *((gb, "A text is on one GPU: only the states are shared.") for gb in (3.36, 3.4)),
-    *((gb, "That is the input of each block alone: D numbers, not 20D.") for gb in (10.7, 11)))
+    (62.5, "Did you count four tables of that size? The logits are freed before the backward pass."))
+guess("gb_of_70b", "218 GB of these are activations, 20.3 · D numbers for each token and block of one text.",
+    ((20, 30), "That is what states and tables of the loss take. And the activations?"),
+    ((35, 45), "So much it would be if all were recomputed."),
+    (80, "That is what an H100 has, by its datasheet."),
+    (218, "Those are the activations: states and tables of the loss come on top."),
+    *((gb, "The states are shared among the 64 GPUs, and a text takes only the GPU that works on it.")
+      for gb in (700, (500, math.inf))))
 guess("attention_share", "12 · L · D · T over 6N, in full, also what the causal mask hides.",
     (lambda right: right / 2, "With a causal mask half of that would do: the formula counts in full."),
     (lambda right: right / 3, "That is the forward pass alone, beside all of 6N."),
