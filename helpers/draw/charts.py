@@ -174,7 +174,7 @@ def dots(values: Mapping[str, float | Place], title: str, xlabel: str, roles: Se
 
 
 @drawn("Memory over time")
-def memory_over_time(traces: Mapping[str, Trace], title: str, levels: Sizes | None = None, backward: int = 0,
+def memory_over_time(traces: Mapping[str, Trace], title: str, levels: Sizes | None = None, backward: int = -1,
                      rise: float = 0) -> Made:  # fmt: skip
     """Bytes alive in a step, a filled curve for each way to run it, named at its peak, against the FLOPs so far.
 
@@ -196,12 +196,13 @@ def memory_over_time(traces: Mapping[str, Trace], title: str, levels: Sizes | No
         ax.plot(*at, "o", color=INKS[colour], markersize=7, zorder=4, label="peak")
         left = at[0] > 0.7 * x[-1]
         look = {"ha": "right" if left else "left", "color": INKS[colour], "weight": "bold", "bbox": PLATE}
+        near = any(0 < level - peak < 0.1 * top for level in (levels or {}).values())
         if place:  # above the curve before
             look["arrowprops"] = {"arrowstyle": "-", "linewidth": 0.6, "color": GREY, "shrinkA": 0, "shrinkB": 4}
-        note(ax, found[-1], at, (-9 if left else 9, 38 if place else 10), **look)
-    turn, first, last = steps[0][backward - 1], steps[0][-1], steps[-1][-1]
+        note(ax, found[-1], at, (-9 if left else 9, 38 if place else 22 if near else 10), **look)
+    turn, first, last = steps[0][backward], steps[0][-1], steps[-1][-1]
     ax.yaxis.set_major_formatter(EngFormatter("B"))
-    ax.set(xlim=(0, 1.04 * max(first, last)), ylim=(0, top * 1.3))
+    ax.set(xlim=(0, 1.04 * max(first, last)), ylim=(0, top * 1.4))
     if rise:
         memory = next(iter(traces.values())).memory
         rises = [op for op in range(1, len(memory)) if memory[op] - memory[op - 1] >= rise]
@@ -209,13 +210,13 @@ def memory_over_time(traces: Mapping[str, Trace], title: str, levels: Sizes | No
             raise ValueError(f"no op adds {units.si(rise, 'B')}: give a smaller rise")
         ax.set_xlim(max(rises[0] - 8, 0), min(rises[-1] + 12, first))
         for place, op in enumerate(rises, 1):
-            middle = (memory[op - 1] + memory[op]) / 2
-            note(ax, f"{place}", (op, middle), (4, 0), weight="bold", color=INKS[BLUE])
+            height = 0.3 * memory[op - 1] + 0.7 * memory[op]
+            note(ax, f"{place}", (op, height), (4, 0), weight="bold", color=INKS[BLUE])
     else:
         ax.xaxis.set_major_formatter(EngFormatter("FLOP"))
     ax.axvline(turn, color=GREY, linewidth=0.8, linestyle=DASHES, label="_backward")
     for text, shift in (("forward", -5), ("backward", 5)):
-        note(ax, text, (turn, top * 1.22), (shift, 0), ha="right" if shift < 0 else "left")
+        note(ax, text, (turn, top * 1.32), (shift, 0), ha="right" if shift < 0 else "left")
     if last != first:
         ax.vlines([first, last], 0, 0.9 * top, GREY, linewidth=1, linestyle=":", label="_ends")
         arrow(ax, (first, 0.85 * top), (last, 0.85 * top), BLACK)

@@ -11,12 +11,13 @@ from helpers.exercises.exercise import exercise, guess, whole
 # fmt: off
 
 guess("race", "",
-    (2048, "That is the ratio of the FLOPs."), (1.73, "So it could be on an H100: this is your machine."))
+    ((1900, 2100), "That is the ratio of the FLOPs."), (1.73, "So it could be on an H100: this is your machine."))
 
 guess("relu_bytes", "2 bytes in and 2 bytes out for each number.",
-    (lambda right: right / 2, "You forgot the write."),
+    ((1.9e6, 2.2e6), "You forgot the write."),
+    ((3.9e6, 4.1e6), "The right idea: 1024 · 1024 is a little more than a million."),
     (lambda right: right * 2, "A number has 2 bytes here, not 4."),
-    (lambda right: right / 4, "That is how many numbers there are: each has 2 bytes, and is read and written."))
+    ((0.9e6, 1.1e6), "That is how many numbers there are: each has 2 bytes, and is read and written."))
 
 guess("square_matmul", "It is n/3: 2n³ FLOPs, and three matrices of 2n² bytes each.",
     (1024, "Three matrices move, not one."),
@@ -39,7 +40,7 @@ guess("gelu_bytes", "Eight operators move 18 tensors; the fused one moves 2.",
     (1, "Each result in between goes to memory and comes back."))
 
 guess("critical_rows", "A little more than the ridge, since the activations have bytes, too.",
-    (295, "That is for the weights alone."),
+    ((290, 300), "That is for the weights alone: inputs and outputs have bytes, too."),
     (301, "Near the ridge, inputs and outputs have bytes enough to matter, both of them."),
     (163, "That is with int8 weights: these have two bytes."),
     *((rows, "A multiply-add is two FLOPs, and a weight has two bytes.") for rows in (148, 590)),

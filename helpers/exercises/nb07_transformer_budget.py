@@ -15,7 +15,8 @@ guess("block_keeps", "Almost every box keeps its input. That of GELU and down is
 guess("peak_of_step", "Three tables of 10.24 MB are alive at once, on top of weights, moments and activations.",
     (35.9, "That is the sum: some of its terms are not there yet, and two more tables are."),
     ((0, 35), "Some terms are not there yet. But the loss and its backward pass make tables of their own."),
-    (46.1, "Is that the sum and one more table? No weight has its gradient yet."),
+    *((mb, "Is that the sum and one or two more tables? No weight has its gradient yet.") for mb in (46.1, 56.4)),
+    (42, "Did you count two tables of that size?"),
     (62.5, "Did you count four tables of that size? The logits are freed before the backward pass."))
 guess("gb_of_70b", "218 GB of these are activations, 20.3 · D numbers for each token and block of one text.",
     ((20, 30), "That is what states and tables of the loss take. And the activations?"),
@@ -23,7 +24,8 @@ guess("gb_of_70b", "218 GB of these are activations, 20.3 · D numbers for each 
     (80, "That is what an H100 has, by its datasheet."),
     (218, "Those are the activations: states and tables of the loss come on top."),
     *((gb, "The states are shared among the 64 GPUs, and a text takes only the GPU that works on it.")
-      for gb in (700, (500, math.inf))))
+      for gb in (700, (500, 5000))),
+    ((1e11, 1e12), "In GB, please."), ((1e5, 1e6), "In GB, please."))
 guess("attention_share", "12 · L · D · T over 6N, in full, also what the causal mask hides.",
     (lambda right: right / 2, "With a causal mask half of that would do: the formula counts in full."),
     (lambda right: right / 3, "That is the forward pass alone, beside all of 6N."),
@@ -174,7 +176,7 @@ exercise("requests_that_fit", 45e9 // _CACHE, [
     *((count, "The weights take 35 GB of the 80: caches get the rest.") for count in (80e9 // _CACHE, 41)),
     (45 * 2**30 // _CACHE, "Near: compute the cache of 6000 tokens in bytes, and take a GB as 10⁹ bytes."),
     *((count, "Requests are whole: round down.") for count in (45e9 / _CACHE, 23)),
-], tolerance=5e-3)
+], tolerance=1e-3)
 
 _SCORES = 12 * 96 * 12288 * 2048 / (6 * 175e9)  # of GPT-3: attention over all else
 
