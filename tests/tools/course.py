@@ -86,7 +86,7 @@ def lesson(notebook: NotebookNode, further: bool = False) -> list[NotebookNode]:
 def pace(cells: list[NotebookNode]) -> dict[str, int]:
     """What these cells of a lesson ask for, and the minutes that a strict reader needs for them, to the nearest 5.
 
-    The rates are those of 28 readings, which took 37 to 69 minutes. Words are those of the markdown cells as `plain`
+    The rates are those of some sixty readings. Words are those of the markdown cells as `plain`
     reads them, tables and formulas included; lines of code those that are not blank; guesses calls of `compare`;
     figures the pictures among the outputs, first states of views included.
     """
@@ -97,7 +97,7 @@ def pace(cells: list[NotebookNode]) -> dict[str, int]:
     lines = sum(bool(line.strip()) for line in code.splitlines())
     guesses = len(re.findall(r"\bcompare\(", code))
     figures = sum(kind.startswith("image/") for kind in kinds)
-    minutes = 5 * round((words / 100 + lines * 12 / 60 + guesses + figures * 45 / 60) / 5)
+    minutes = 5 * round((words / 95 + lines * 12 / 60 + guesses + figures * 45 / 60) / 5)
     return {"words": words, "lines": lines, "guesses": guesses, "figures": figures, "minutes": minutes}
 
 
