@@ -139,7 +139,8 @@ def training(
     The peak is the largest of three moments: at the loss, where the logarithms of the probabilities, their gradient
     and that of the logits exist, in float32; after the head's gradient, with one recomputed block; and at the end, with
     one block and all gradients. Temporary results of other ops are left out; so are the optimizer's, of any kind.
-    Bytes moved: weights for each pass, gradients and states once more by the optimizer, activations there and back.
+    Bytes moved: weights read in each pass, activations, logits and gradients written and read, and the optimizer's
+    reading and writing of all other states.
     """
     if precision not in PRECISIONS:
         raise ValueError(f"no precision {precision!r}: take one of {', '.join(PRECISIONS)}")
@@ -161,7 +162,7 @@ def training(
     flops = useful + (useful // 3 - unembedding if recompute else 0)  # the blocks run forward once more
     # The optimizer reads and writes weight, moments and master copy and reads the gradient, which was written.
     optimizer = 2 * sum(states.values()) * share
-    moved = (4 if recompute else 3) * itemsize * config.parameters + optimizer + 2 * (saved + logits)
+    moved = (3 if recompute else 2) * itemsize * config.parameters + optimizer + 2 * (saved + logits)
     return Step(memory, alive, flops, useful, moved)
 
 

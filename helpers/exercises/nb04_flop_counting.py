@@ -32,7 +32,8 @@ guess("attention_products", "4T²D of 24TD² + 4T²D: T / (6D + T).",
     (45, "Asked are the two products without parameters, not q k v and output."),
     (50, "That is where T = 6D: here T is less than 2D."),
     (40, "The MLP counts, too: 16TD²."),
-    (100 / 7, "That holds for T = D: here T is larger."))
+    *((share, "That holds for T = D: here T is larger.") for share in (14, 100 / 7)),
+    (33, "That is 8TD² of the 24TD²: asked are scores and weighted sum, of all products together."))
 
 guess("fused_backward", "It kept no attention weights, so it makes the scores again: five products in place of four.",
     *((percent, "Over all T × T it does more arithmetic: what it saves is bytes.") for percent in (-50, -33, -25, -20)),

@@ -10,7 +10,7 @@ from helpers.exercises.exercise import exercise, guess
 guess("block_keeps", "Almost every box keeps its input. That of GELU and down is four times as wide.",
     (1, "That is its input or its output: each box keeps its own."),
     ((3.5, 8.5), "The hidden tensor alone, kept before and after the GELU, makes 8: attention and norms keep, too."),
-    (64, "What two boxes need is kept once, and an addition keeps nothing."),
+    (64, "Only GELU and down keep a wide tensor. What two boxes need is kept once, and an addition keeps nothing."),
     (34, "34 is known as a number of bytes, in 16 bits and with dropout: here the unit is the size of the input."))
 guess("peak_of_step", "Three tables of 10.24 MB are alive at once, on top of weights, moments and activations.",
     (35.9, "That is the sum: some of its terms are not there yet, and two more tables are."),
@@ -32,7 +32,7 @@ guess("attention_share", "12 · L · D · T over 6N, in full, also what the caus
     *((lambda right, times=times: times * right, "The 12 has forward and backward pass in it already.")
       for times in (2, 3)),
     (13.3, "That is its share of both together: asked is the share of 6N."),
-    (1, "So it is for short texts: the share grows with T."))
+    (lambda right: right / 100, "In percent, please."), (1, "So it is for short texts: the share grows with T."))
 guess("each_of_eight", "A step reads weights (a few rows of the input embedding) and eight caches: 69.5 + 8 · 1.34 GB.",
     (lambda right: right / 2, "Half: of one H100, or with two bytes a number."),
     (lambda right: 2 * right, "Twice too much: two devices halve the time, and only once."),
@@ -166,7 +166,8 @@ exercise("gpu_years", 3.14e23 / 125e12 / _YEAR, [
 
 _CACHE = _PER_TOKEN * 6000  # of a request, 1.97 GB
 exercise("requests_that_fit", 45e9 // _CACHE, [
-    (45e9 / 160e6, "That is the page's own count, for 4096 tokens: check its cache of 160 MB."),
+    *((count, "That is the page's own count, for 4096 tokens: check its cache of 160 MB.")
+      for count in (280, 281, 45e9 / 160e6)),
     *((count, "You took the page's cache, scaled to 6000 tokens: check its 160 MB for 4096.") for count in (191, 192)),
     (8 * 45e9 // _CACHE, "A factor of 8 is missing in the cache: its heads."),
     (45e9 // (8 * _CACHE), "You took 64 heads: the cache has 8, each shared by 8 query heads."),
