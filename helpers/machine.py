@@ -198,11 +198,16 @@ def bandwidth(
     Every page is written before it is timed: untouched memory is one page of zeros that the system lends many times.
     A working set that fits a cache is found there from the second pass on. A large one is passed through in slices, so
     that each is long gone from the caches when its turn comes again. A byte read counts once, a byte written once.
-    Without `threads`, all that torch has. Raises ValueError for less than 4 KiB, or more than half of what is free.
+    Tried up to three times, if disturbed. Without `threads`, all that torch has. Raises ValueError for less than 4 KiB,
+    or more than half of what is free.
     """
     where = torch.device(where or device())
     size = _main_memory(where) if nbytes is None else nbytes
-    return sweep(where, seconds=seconds, sizes=[size], threads=threads or torch.get_num_threads())[0]
+    for _ in range(3):
+        (found,) = sweep(where, seconds=seconds, sizes=[size], threads=threads or torch.get_num_threads())
+        if not found.disturbed:  # a single fast sample is no bandwidth
+            break
+    return found
 
 
 def sweep(
