@@ -150,6 +150,13 @@ def test_bandwidth_counts_the_bytes_that_the_best_kernel_moves(stopwatch, nbytes
     assert found.byte_per_s == pytest.approx(moved[fast] if fast in kernels else moved[1])
 
 
+def test_a_disturbed_bandwidth_is_tried_again(monkeypatch):
+    late, quiet, more = (types.SimpleNamespace(disturbed=disturbed) for disturbed in (True, False, True))
+    tries = iter([late, quiet, more])
+    monkeypatch.setattr(machine, "sweep", lambda *args, **options: [next(tries)])
+    assert machine.bandwidth(2**12, "cpu") is quiet and next(tries) is more
+
+
 @pytest.mark.parametrize("nbytes", [0, -1, 4095, 2**26])
 def test_a_working_set_is_neither_all_overhead_nor_most_of_what_is_free(monkeypatch, nbytes):
     monkeypatch.setattr(machine, "free_memory", lambda where: 2**26)

@@ -23,6 +23,7 @@ guess("square_matmul", "It is n/3: 2n³ FLOPs, and three matrices of 2n² bytes 
     (1024, "Three matrices move, not one."),
     (512, "The result is written, too."),
     (1 / 3, "You dropped n."), (1024 / 9, "You divided by 3 twice."),
+    (256, "Three matrices move: two are read, one is written."),
     (1024 / 6, "Half of it: a multiply-add is two FLOPs, and a number has 2 bytes here."),
     (2048 / 3, "A number has 2 bytes."),
     (2048, "Those are the FLOPs for each number of the result."))
@@ -40,7 +41,7 @@ guess("gelu_bytes", "Eight operators move 18 tensors; the fused one moves 2.",
     (1, "Each result in between goes to memory and comes back."))
 
 guess("critical_rows", "A little more than the ridge, since the activations have bytes, too.",
-    ((290, 300), "That is for the weights alone: inputs and outputs have bytes, too."),
+    *((rows, "That is for the weights alone: inputs and outputs have bytes, too.") for rows in range(290, 300)),
     (301, "Near the ridge, inputs and outputs have bytes enough to matter, both of them."),
     (163, "That is with int8 weights: these have two bytes."),
     *((rows, "A multiply-add is two FLOPs, and a weight has two bytes.") for rows in (148, 590)),
@@ -55,6 +56,8 @@ guess("decoding_attention", "Nearly S / S: each key and value is read for one qu
 
 guess("users_64", "A step for 64 reads the weights once, and 64 caches.",
     (3.2, "That is how much longer a step takes: it makes 64 tokens."),
+    *((times, "Weights and caches both count: a step for 64 reads 15 + 64 · 0.54 GB.")
+      for times in (10, 12, 32, 40, 50)),
     (64, "So it would be if all bytes were weights: each user's cache is read as well."),
     (4343, "Those are tokens per second: how many times as many as for one?"),
     (1, "So it would be if all bytes were caches: the weights are read once for all users."),

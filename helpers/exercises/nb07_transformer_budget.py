@@ -14,7 +14,7 @@ guess("block_keeps", "Almost every box keeps its input. That of GELU and down is
     (34, "34 is known as a number of bytes, in 16 bits and with dropout: here the unit is the size of the input."))
 guess("peak_of_step", "Three tables of 10.24 MB are alive at once, on top of weights, moments and activations.",
     (35.9, "That is the sum: some of its terms are not there yet, and two more tables are."),
-    ((0, 35), "Some terms are not there yet. But the loss and its backward pass make tables of their own."),
+    ((1, 35), "Some terms are not there yet. But the loss and its backward pass make tables of their own."),
     *((mb, "Is that the sum and one or two more tables? No weight has its gradient yet.") for mb in (46.1, 56.4)),
     (42, "Did you count two tables of that size?"),
     (62.5, "Did you count four tables of that size? The logits are freed before the backward pass."))
@@ -32,7 +32,8 @@ guess("attention_share", "12 · L · D · T over 6N, in full, also what the caus
     *((lambda right, times=times: times * right, "The 12 has forward and backward pass in it already.")
       for times in (2, 3)),
     (13.3, "That is its share of both together: asked is the share of 6N."),
-    (lambda right: right / 100, "In percent, please."), (1, "So it is for short texts: the share grows with T."))
+    (lambda right: right / 100, "In percent, please."), (1, "So it is for short texts: the share grows with T."),
+    (50, "That takes texts more than three times as long: the share grows with T."))
 guess("each_of_eight", "A step reads weights (a few rows of the input embedding) and eight caches: 69.5 + 8 · 1.34 GB.",
     (lambda right: right / 2, "Half: of one H100, or with two bytes a number."),
     (lambda right: 2 * right, "Twice too much: two devices halve the time, and only once."),
@@ -45,7 +46,7 @@ guess("each_of_eight", "A step reads weights (a few rows of the input embedding)
     (lambda right: 1e3 / right, "If these are ms for a token: how many tokens make a second?"))
 guess("own_step", "Both rates are the best that were found here, and op by op more bytes move than on paper.",
     (1, "Then all would run at the best rates of this machine."),
-    ((0, 0.95), "Faster than predicted? Only where caches serve the bytes, or arithmetic and memory overlap."))
+    ((0.01, 0.95), "Faster than predicted? Only where caches serve the bytes, or arithmetic and memory overlap."))
 
 
 def _gated(hidden: float = 4, inputs: float = 1) -> Callable[..., float]:
@@ -56,6 +57,9 @@ exercise("gated_mlp_kept",
     _gated(), [
     *((_gated(hidden), "Of the hidden width something is missing: have you asked SiLU, the product and down?")
       for hidden in (1, 2, 3)),
+    *((_gated(*kept), "Gate and up share their input, kept once. Have you asked SiLU, the product and down?")
+      for kept in ((1, 2), (2, 2), (2, 3))),
+    (_gated(5, 2), "Gate and up share their input, kept once, and one hidden tensor is too many."),
     (_gated(5), "One hidden tensor too many: what two operations need is kept once."),
     (_gated(4, 2), "Gate and up have the same input: it is kept once, and nothing here keeps the output."),
     (_gated(3, 2), "Gate and up have the same input, kept once, and one of the four hidden tensors is missing."),
@@ -140,6 +144,8 @@ exercise("affordable_model",
     (lambda *a: _affordable()(*a) ** 2,
      "Tokens grow with the parameters, so the work goes with N²: take a square root."),
     (lambda *a: sqrt(_affordable()(*a) ** 2 * a[-1]), "You left out the tokens for each parameter."),
+    *((lambda *a, inside=inside: _affordable(inside)(*a) / (6 / inside) / sqrt(a[-1]),
+       "6 and the tokens for each parameter belong under the root, both of them.") for inside in (1, 6)),
     (lambda *a: _affordable()(*a) * a[-1], "That is the number of tokens, or `/ 6 * t` without parentheses."),
     ],
     cases=[(64, 30, 989.5e12, 0.4, 20), (8, 14, 989.5e12, 0.5, 200), (1, 1, 312e12, 0.3, 20)],
@@ -172,9 +178,10 @@ exercise("requests_that_fit", 45e9 // _CACHE, [
     (8 * 45e9 // _CACHE, "A factor of 8 is missing in the cache: its heads."),
     (45e9 // (8 * _CACHE), "You took 64 heads: the cache has 8, each shared by 8 query heads."),
     (45e9 // (2 * _CACHE), "A number has 2 bytes here."),
-    (2 * 45e9 // _CACHE, "Keys and values: the cache holds both, in 2 bytes each."),
+    (45, "If those are the GB left: how often does a cache fit in? It holds keys and values, in 2 bytes each."),
     (45e9 // (4096 * _PER_TOKEN), "That is for 4096 tokens: these requests have 6000."),
-    *((count, "The weights take 35 GB of the 80: caches get the rest.") for count in (80e9 // _CACHE, 41)),
+    *((count, "The weights take 35 GB of the 80: caches get the rest.")
+      for count in (80e9 // _CACHE, 80e9 / _CACHE, 41)),
     (45 * 2**30 // _CACHE, "Near: compute the cache of 6000 tokens in bytes, and take a GB as 10⁹ bytes."),
     *((count, "Requests are whole: round down.") for count in (45e9 / _CACHE, 23)),
 ], tolerance=1e-3)
