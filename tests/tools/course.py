@@ -72,7 +72,7 @@ def is_further(section: list[NotebookNode]) -> bool:
 
 
 def lesson(notebook: NotebookNode, further: bool = False) -> list[NotebookNode]:
-    """The cells that a reader goes through, or those named `Going further`: no exercises, no teacher's notes."""
+    """The cells that a reader goes through, or those named `Going further`; no exercises, notes or fine print."""
     parts = [part for part in sections(notebook) if not re.match(r"## Exercises|### Exercise ", part[0].source)]
     return [
         c
@@ -80,6 +80,7 @@ def lesson(notebook: NotebookNode, further: bool = False) -> list[NotebookNode]:
         if is_further(part) == further
         for c in part
         if c.metadata.get("slideshow", {}).get("slide_type") != "notes"
+        and not c.source.startswith("<details><summary>Fine print<")
     ]
 
 
