@@ -22,7 +22,7 @@ from helpers.exercises import EXERCISES, GUESSES, Exercise, Failed
 SECONDS = 10  # what a check may take
 _MARKS = {"correct": ("✓", "#009E73"), "not attempted": ("○", "#767676"), "not yet": ("✗", "#D55E00")}
 _UNKNOWN = 'there is no exercise of this name; write check(function), without calling it, or check("name", value).'
-_NOTHING = "the function returns None, as append() and reverse() do. Does it end in a return?"
+_NOTHING = "the function returns None, as print() and append() do. Does it end in a return?"
 _TODO = "not attempted yet. Replace the ... above and run the cell again."
 
 

@@ -15,6 +15,12 @@ guess("triple_loop", "20 elements, each with 3 multiplications and 2 additions."
     (40, "You counted the additions."),
     (20, "That is how many elements the result has."))
 
+guess("zeros_of_six", "It has a rule for products of matrices, and none here for anything else, not even for x @ v.",
+    (2, "x + x and GELU are two of them. What of products with a vector, and of attention on a CPU?"),
+    (3, "Is attention among them, as in section 1? Then look at the products with a vector."),
+    (6, "x @ x has a rule: 2mnk."), (0, "Section 1 has shown one of them."),
+    (1, "Section 1 has shown one of them, and there are more."))
+
 guess("backward_products", "33.6 for the gradient of w2, 33.6 for that of the hidden layer, 134.2 for that of w1.",
     (134.2, "That is the gradient of w1 alone: the second layer has two more."),
     (335.5, "That is the rule, twice the forward pass: one of its four products does not run."),
@@ -23,6 +29,7 @@ guess("backward_products", "33.6 for the gradient of w2, 33.6 for that of the hi
     (302, "One product does not run, but it is the first layer's: nobody asks for the gradient of x."),
     (369.1, "That is the whole step."),
     (503.3, "That is the whole step by the rule, three times the forward pass."),
+    (33.6, "That is one product of the second layer: two more run."),
     (67.1, "Those are the two of the second layer: the first has one, too."),
     (100.7, "Is that half of it, in MACs, or the second layer's three products?"))
 
@@ -43,6 +50,8 @@ guess("fused_backward", "It kept no attention weights, so it makes the scores ag
 
 guess("count_over_rule", "The attention products have no parameters: they add about T / (6D) of the other products.",
     (0, "The rule overlooks what has no parameters."),
+    *((percent, "So much do the attention products add: norms, softmax and the like add a little more.")
+      for percent in (2.77, 2.78)),
     (1.4, "That is with the attention products halved: here they count in full."),
     *((percent, "That is about the share in GPT-2 small: here T is 0.17 D.") for percent in (13, 18)),
     (16.7, "That is T / D: the other products have 24 D, attention 4 T."),
@@ -51,10 +60,10 @@ guess("count_over_rule", "The attention products have no parameters: they add ab
 guess("block_rate",
     "A core does many multiply-adds in a cycle. But products stay below its peak, and other ops do hardly a FLOP.",
     (96, "That is the peak on paper of the core in the example."),
-    ((1e6, math.inf), "Is that in FLOP/s? Asked are GFLOP/s."))
+    ((1e8, math.inf), "Is that in FLOP/s? Asked are GFLOP/s."))
 guess("right_mfu", "312 TFLOP/s are four times 77.97, so it is about a quarter of the published 0.59.",
     (0.59, "That is by the published peak: this one is four times as high."),
-    (15, "In percent: as a fraction of 1, please."),
+    *((percent, "In percent: as a fraction of 1, please.") for percent in (15, 17)),
     (0.17, "That counts the attention products, too: here the count is the published one."),
     (0.3, "That would be half of 0.59, by a peak of 156: 312 is four times 77.97."),
     *((mfu, "That peak is the one with sparsity: half of it is dense.") for mfu in (0.07, 0.0743)),
