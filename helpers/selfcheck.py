@@ -217,6 +217,9 @@ def _compared(guess: Any, value: Any, unit: str, wrong: Sequence[tuple[Any, str]
     if isinstance(value, set):  # in any order
         guess, value = sorted(guess) if isinstance(guess, set | list | tuple) else guess, sorted(value)
     asked, right = _measure(guess, unit), _measure(value, unit)
+    if measured and right is not None and math.isnan(right):
+        yield f"You predicted {exercises.short(guess)}; here it cannot be measured."
+        return
     if asked is None or right is None or not math.isfinite(asked) or not math.isfinite(right):
         same = _same(guess, value) or _both_nan(asked, right)
         verdict = "as predicted" if same else "not as predicted"

@@ -379,6 +379,7 @@ def test_what_is_said_of_a_guess_is_kept_outside_the_cell(monkeypatch):
     assert repr(compare(60, 50, about="near", measured=True)).endswith(": near enough for a measurement.")
     assert "27 % too high" in repr(compare(63.5, 50, about="near", measured=True))
     assert repr(compare(36.5, 50, about="near", measured=True)).endswith("27 % too low. Far.")
+    assert repr(compare(60, math.nan, about="near", measured=True)) == "You predicted 60; here it cannot be measured."
     assert "Slower" in repr(compare(0.5, 1.86, about="gelu_in_a_cache"))
     assert "Slower" not in repr(compare(0.5, 0.86, about="gelu_in_a_cache"))
     assert "It moves" not in repr(compare(..., 12, about="it")) + repr(compare("few", 12, about="it"))
