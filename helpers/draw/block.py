@@ -65,7 +65,7 @@ def block(
         most = sorted(sorted(range(len(sums)), key=lambda place: sums[place]["keeps"])[-2:])
         kept = sum(sums[place]["keeps"] for place in most) / whole["keeps"]
         finding = f"{' and '.join(kernels[place][0].name for place in most)} keep {kept:.0%} of all bytes kept"
-    elif upto > 5:
+    else:
         finding += f", in {sum(waits) / sum(times):.0%} of the least time"
     finding = f"{config.name}: {finding}"
     if upto < 5:

@@ -25,7 +25,8 @@ guess("backward_products", "33.6 for the gradient of w2, 33.6 for that of the hi
     (134.2, "That is the gradient of w1 alone: the second layer has two more."),
     (335.5, "That is the rule, twice the forward pass: one of its four products does not run."),
     (167.8, "That is as much as the forward pass, or the gradients of the weights alone: three products run."),
-    *((sum_, "One product does not run: the first layer's, for x, which is data.") for sum_ in (234.9, 268.4)),
+    (234.9, "One product does not run: the first layer's, for x, which is data."),
+    (268.4, "Those are both of the first layer: one of them does not run, and the second layer has two."),
     (302, "One product does not run, but it is the first layer's: nobody asks for the gradient of x."),
     (369.1, "That is the whole step."),
     (503.3, "That is the whole step by the rule, three times the forward pass."),
@@ -40,7 +41,7 @@ guess("attention_products", "4T²D of 24TD² + 4T²D: T / (6D + T).",
     (50, "That is where T = 6D: here T is less than 2D."),
     (40, "The MLP counts, too: 16TD²."),
     *((share, "That holds for T = D: here T is larger.") for share in (14, 100 / 7)),
-    (33, "That is 8TD² of the 24TD²: asked are scores and weighted sum, of all products together."))
+    (33, "Is that 8TD² of the 24TD²? Asked are scores and weighted sum, of all products together."))
 
 guess("fused_backward", "It kept no attention weights, so it makes the scores again: five products in place of four.",
     *((percent, "Over all T × T it does more arithmetic: what it saves is bytes.") for percent in (-50, -33, -25, -20)),

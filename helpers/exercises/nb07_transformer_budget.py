@@ -16,6 +16,7 @@ guess("peak_of_step", "Three tables of 10.24 MB are alive at once, on top of wei
     (35.9, "That is the sum: some of its terms are not there yet, and two more tables are."),
     ((1, 35), "Some terms are not there yet. But the loss and its backward pass make tables of their own."),
     *((mb, "Is that the sum and one or two more tables? No weight has its gradient yet.") for mb in (46.1, 56.4)),
+    (31.7, "Did you count one table, the logits? Others of its size are made."),
     (42, "Did you count two tables of that size?"),
     (62.5, "Did you count four tables of that size? The logits are freed before the backward pass."))
 guess("gb_of_70b", "218 GB of these are activations, 20.3 · D numbers for each token and block of one text.",
@@ -24,7 +25,8 @@ guess("gb_of_70b", "218 GB of these are activations, 20.3 · D numbers for each 
     (80, "That is what an H100 has, by its datasheet."),
     (15, "Those are the states alone."), (218, "Those are the activations: states and tables of the loss come on top."),
     *((gb, "The states are shared among the 64 GPUs, and a text takes only the GPU that works on it.")
-      for gb in (700, (500, 5000))),
+      for gb in (700, (600, 5000))),
+    ((440, 500), "Are those activations of 4 bytes? In bfloat16 a number has 2."),
     ((1e11, 1e12), "In GB, please."), ((1e5, 1e6), "In GB, please."))
 guess("attention_share", "12 · L · D · T over 6N, in full, also what the causal mask hides.",
     (lambda right: right / 2, "With a causal mask half of that would do: the formula counts in full."),
