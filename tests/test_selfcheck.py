@@ -371,7 +371,7 @@ def test_what_is_said_of_a_guess_is_kept_outside_the_cell(monkeypatch):
     assert "Those are the old strides." in repr(compare([4, 1], (1, 4), about="strides"))
     assert all(repr(compare(set_, {1, 4})).endswith("]: as predicted.") for set_ in ([4, 1], {1, 4}, "4, 1"))
     assert "You forgot" not in repr(compare(9, 12, about="it")) + repr(compare(8.3, 8.7, about="it"))
-    assert "int8" in repr(compare(161, 325, about="critical_rows"))
+    assert "one byte for a weight" in repr(compare(161, 325, about="critical_rows"))
     monkeypatch.setitem(GUESSES, "near", ("", [((9, 40), "Between."), (36, "Far."), (34, "Nearest.")]))
     assert all(repr(compare(low, 50, about="near")).endswith("Between.") for low in (9, 20, 40))
     assert not any("Between" in repr(compare(far, 50, about="near")) for far in (8.9, 40.1, 34.5, 50))

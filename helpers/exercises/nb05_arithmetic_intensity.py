@@ -43,7 +43,7 @@ guess("gelu_bytes", "Eight operators move 18 tensors; the fused one moves 2.",
 guess("critical_rows", "A little more than the ridge, since the activations have bytes, too.",
     *((rows, "That is for the weights alone: inputs and outputs have bytes, too.") for rows in range(290, 300)),
     (301, "Near the ridge, inputs and outputs have bytes enough to matter, both of them."),
-    (163, "That is with int8 weights: these have two bytes."),
+    (163, "Did you take one byte for a weight? These have two."),
     *((rows, "Did you take one FLOP for a multiply-add, or another number of bytes for a weight than two?")
       for rows in (148, 590)),
     (650, "Twice too many: a multiply-add is two FLOPs, and a weight has two bytes."),
@@ -57,7 +57,7 @@ guess("decoding_attention", "Nearly S / S: each key and value is read for one qu
 
 guess("users_64", "A step for 64 reads the weights once, and 64 caches.",
     (3.2, "That is how much longer a step takes: it makes 64 tokens."),
-    *((span, "Weights and caches both count: a step for 64 reads 15 + 64 · 0.54 GB.") for span in ((5, 18), (23, 60))),
+    *((span, "Weights and caches both count: a step for 64 reads 15 + 64 · 0.54 GB.") for span in ((5, 15), (26, 60))),
     (64, "So it would be if all bytes were weights: each user's cache is read as well."),
     (4343, "Those are tokens per second: how many times as many as for one?"),
     (1, "So it would be if all bytes were caches: the weights are read once for all users."),

@@ -9,6 +9,7 @@ from helpers.exercises.exercise import exercise, guess
 # fmt: off
 guess("block_keeps", "Almost every box keeps its input. That of GELU and down is four times as wide.",
     (1, "That is its input or its output: each box keeps its own."),
+    (4, "So wide is the hidden tensor: two boxes keep one each, and nearly all others their own input."),
     ((3.5, 8.5), "The hidden tensor alone, kept before and after the GELU, makes 8: attention and norms keep, too."),
     (64, "Only GELU and down keep a wide tensor. What two boxes need is kept once, and an addition keeps nothing."),
     (34, "34 is known as a number of bytes, in 16 bits and with dropout: here the unit is the size of the input."))
@@ -22,7 +23,7 @@ guess("peak_of_step", "Three tables of 10.24 MB are alive at once, on top of wei
 guess("gb_of_70b", "218 GB of these are activations, 20.3 · D numbers for each token and block of one text.",
     ((20, 30), "That is what states and tables of the loss take. And the activations?"),
     ((35, 45), "So much it would be if all were recomputed."),
-    (80, "That is what an H100 has, by its datasheet."),
+    (80, "That is what an H100 has, by its datasheet. The activations alone take far more."),
     (15, "Those are the states alone."), (218, "Those are the activations: states and tables of the loss come on top."),
     *((gb, "The states are shared among the 64 GPUs, and a text takes only the GPU that works on it.")
       for gb in (700, (600, 5000))),
