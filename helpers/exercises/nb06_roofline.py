@@ -25,7 +25,7 @@ guess("faster_a100", "The layer gains from the faster memory until it meets the 
     (1.31, "That is about the memory's gain: the ceiling cuts it off."),
     (1, "With 40 GB it waits for its bytes: it gains."),
     (0.85, "How many times as fast: more than 1."), (2, "The memory is 1.31 times as fast: no more than that."),
-    *((gain, "Not in per cent: 17 % faster is 1.17 times.") for gain in (17, 117, 0.17)),
+    *((gain, "17 % faster is 1.17 times.") for gain in (17, 117, 0.17)),
     (31, "Not in per cent, and the ceiling cuts the memory's gain off."))
 guess("bfloat16_here", "",
     (lambda right: None if 1.7 < right < 2.5 else 2,
@@ -35,7 +35,9 @@ guess("bfloat16_here", "",
     ((3.5, 50), "Only matrix units give such a factor: how large it is depends on the chip."))
 guess("attention_of_32", "Each user has a KV cache of their own, and all of them are read.",
     (1, "So it would be if they shared what is read. That holds for the weights of q k v."),
-    (32, "Compared are 32 users with 4."))
+    (32, "Compared are 32 users with 4."),
+    *((ratio, "That is q k v, whose weights are read once for all: each cache is read for one user.")
+      for ratio in (1.05, 7.63)))
 guess("gelu_in_a_cache", "",
     (lambda right: (0, 0.8) if right > 0.9 else None, "Slower, though its bytes come from a cache?"),
     (lambda right: (1.2, math.inf) if right < 1.3 else None,
