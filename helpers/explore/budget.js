@@ -23,7 +23,7 @@ function stepOf({ task, precision, devices, batch, tokens, recompute }, model, s
   const peak = (weight + moments + master) * share + Math.max(atLoss + 3 * logits, activations + (gradient * model.head)
     / devices, gradient * share + block);
   const flops = batch * forward * 3 + (recompute ? batch * forward - 2 * batch * tokens * model.head : 0);
-  const moved = (recompute ? 4 : 3) * weight * model.parameters + 2 * (weight + gradient + moments + master) * share;
+  const moved = (recompute ? 3 : 2) * weight * model.parameters + 2 * (weight + gradient + moments + master) * share;
   const parts = { ...memory, activations, "3 × logits": 3 * logits }; // at the loss, two more tables of their size
   return { memory: parts, flops, peak, bytes: moved + 2 * (all + logits) };
 }
