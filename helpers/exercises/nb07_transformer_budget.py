@@ -18,6 +18,7 @@ guess("peak_of_step", "Three tables of 10.24 MB are alive at once, on top of wei
     ((1, 35), "Some terms are not there yet. But the loss and its backward pass make tables of their own."),
     *((mb, "Is that the sum and one or two more tables? No weight has its gradient yet.") for mb in (46.1, 56.4)),
     (31.7, "Did you count one table, the logits? Others of its size are made."),
+    (66.6, "That is the sum and three tables: but no weight has its gradient yet, and the logits are gone."),
     (42, "Did you count two tables of that size?"),
     (62.5, "Did you count four tables of that size? The logits are freed before the backward pass."))
 guess("gb_of_70b", "218 GB of these are activations, 20.3 · D numbers for each token and block of one text.",
@@ -45,7 +46,7 @@ guess("each_of_eight", "A step reads weights (a few rows of the input embedding)
       for near in (10.37, 10.44)),  # the ms for the weights, an eighth of what is right
     (95.7, "That reads the weights alone, or one cache: each of the eight has a cache of its own."),
     (lambda right: 1 / right, "If these are seconds for a token: how many tokens make a second?"),
-    (1000, "All weights are read for each step: how many steps does that leave in a second?"),
+    ((900, 20_000), "All weights are read for each step: how many steps does that leave in a second?"),
     (lambda right: 1e3 / right, "If these are ms for a token: how many tokens make a second?"))
 guess("own_step", "Both rates are the best that were found here, and op by op more bytes move than on paper.",
     (1, "Then all would run at the best rates of this machine."),
