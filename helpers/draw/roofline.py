@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import textwrap
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -53,8 +54,9 @@ def roofline(
     A roof is blue where the bandwidth limits it and vermillion where the peak does, with its ridge marked; several
     differ by their dashes. Above all roofs it is grey. The regions below have names: memory-bound under all roofs,
     compute-bound under all, and in between what depends on the roof. A point is open where predicted, filled where
-    measured; `quiet` ones are small and grey, without a name. `thin` are further roofs, dashed or dotted: named at the
-    right end, or on the slope of one that meets the peak of another; with them each other point has a line to its roof.
+    measured; `quiet` ones are small and grey, and named in one text, from left to right. `thin` are further roofs,
+    dashed or dotted: named at the right end, or on the slope of one that meets the peak of another; with them each
+    other point has a line to its roof.
     `moves` names pairs of points: an arrow leads from first to second, with the gain. `intensities`: ends of the axis.
     Raises ValueError for a move between points that are not there.
     """
@@ -112,6 +114,11 @@ def roofline(
     labels = label_points(ax, {point.label: places[point.label] for point in loud}, **look)
     for label, point in zip(labels, loud if thin else (), strict=False):
         label.set(color=INKS[_REGIONS[_region(point, roofs)][1]], bbox=PLATE | {"alpha": 0.7})  # over half the roof
+    if hushed := sorted((point for point in points if point not in loud), key=lambda point: point.intensity):
+        names = ", ".join(point.label.replace(" ", "\N{NO-BREAK SPACE}") for point in hushed)
+        text = "\n".join(textwrap.wrap(f"grey, from the left: {names}", 26)).replace("\N{NO-BREAK SPACE}", " ")
+        lowest = min(places[point.label][1] for point in hushed)
+        note(ax, text, (high, lowest), (-6, -10), ha="right", va="top", color=INKS[GREY], ma="left")
     found: dict[str, list[str]] = {}
     for point in points:
         found.setdefault(_region(point, roofs).capitalize(), []).append(point.label)

@@ -38,7 +38,7 @@ guess("attention_share", "12 · L · D · T over 6N, in full, also what the caus
     (13.3, "That is its share of both together: asked is the share of 6N."),
     (lambda right: right / 100, "In percent, please."), (1, "So it is for short texts: the share grows with T."),
     (50, "That takes texts more than three times as long: the share grows with T."))
-guess("each_of_eight", "A step reads weights (a few rows of the input embedding) and eight caches: 69.5 + 8 · 1.34 GB.",
+guess("each_of_eight", "A step reads the weights and eight caches, 69.5 + 8 · 1.34 GB: 83.5 of them in a second.",
     (lambda right: right / 2, "Half: of one H100, or with two bytes a number."),
     (lambda right: 2 * right, "Twice too much: two devices halve the time, and only once."),
     (lambda right: 8 * right, "That is for all eight together."),
@@ -48,7 +48,7 @@ guess("each_of_eight", "A step reads weights (a few rows of the input embedding)
     (lambda right: 1 / right, "If these are seconds for a token: how many tokens make a second?"),
     ((900, 20_000), "All weights are read for each step: how many steps does that leave in a second?"),
     (lambda right: 1e3 / right, "If these are ms for a token: how many tokens make a second?"))
-guess("own_step", "Both rates are the best that were found here, and op by op more bytes move than on paper.",
+guess("own_step", "Peak and bandwidth are the best that were found here: the kernels of a step need not reach them.",
     (1, "Then all would run at the best rates of this machine."),
     ((0.01, 0.95), "Faster than predicted? Only where caches serve the bytes, or arithmetic and memory overlap."))
 
