@@ -144,7 +144,7 @@ def dots(values: Mapping[str, float | Place], title: str, xlabel: str, roles: Se
     spots = [*itertools.chain(*table.values()), *(limits or {}).values()]
     if not table or min(spots) <= 0:
         raise ValueError(f"a logarithmic axis has only values above 0, got {dict(values)}, {limits}")
-    fig, ax = canvas(0.85 + 0.3 * bool(limits or roles) + (0.4 if roles else 0.32) * len(table), title, xlabel)
+    fig, ax = canvas(0.85 + 0.3 * bool(limits or roles) + 0.32 * len(table), title, xlabel)
     margin = max(max(spots) / min(spots), 10) ** (0.2 if roles else 0.06)
     ax.set(xscale="log", xlim=(min(spots) / margin, max(spots) * margin))
     log_ticks(ax.xaxis, EngFormatter(unit) if roles and unit else "{x:g}")

@@ -13,12 +13,12 @@ from helpers.exercises.exercise import choices, exercise, guess, part, parts, wh
 guess("layer_of_8_on_h100", "Most of the peak is out of reach: the bytes arrive too slowly.",
     (989.5e12, "That takes 295 FLOPs for each byte."),
     (3.35e12, "That is the rate at 1 FLOP for each byte."),
-    (989.5e12 / 8, "The peak does not come into it: multiply the bandwidth by 8."),
+    *((rate, "The peak does not come into it: multiply the bandwidth by 8.") for rate in (989.5e12 / 8, 989.5e12 * 8)),
     (3.35e12 / 8, "The intensity multiplies the bandwidth: bytes/s × FLOP/byte."),
     (8, "That is the intensity: how many FLOP/s does it allow?"), (295, "That is the ridge, in FLOP per byte."),
     (26.8, "In FLOP/s: × 10¹²."), (26.8e9, "A tera is 10¹², not 10⁹."))
 guess("misses_of_fourteen", "Section 7 asks any miss for its reason.",
-    ((15, math.inf), "There are fourteen operations: how many of them?"),
+    *((count, "There are fourteen operations: how many of them?") for count in ((14.1, math.inf), (-math.inf, -0.1))),
     (0, "Then two numbers would tell all fourteen within a factor of two."),
     (14, "The roof was measured with operations like these: some come close to it."))
 guess("faster_a100", "The layer gains from the faster memory until it meets the ceiling.",

@@ -194,6 +194,7 @@ _SCORES = 12 * 96 * 12288 * 2048 / (6 * 175e9)  # of GPT-3: attention over all e
 
 exercise("gpt3_scores", 3, [  # it comes out as 2.98
     (1, "Added once, they give 20.2 %, and 21.3 % is printed."),
+    (4, "That gives 21.9 %."),
     (2, "Count from the 19.7 % without any: how often does the term fit into what is printed on top?"),
     (0.213 * 125 / 24.6, "That is the ratio of the two MFUs: how many shares of attention make it up?"),
     *((k, "Keep more digits than 19.7 and 20.2 have: k is close to a whole number.") for k in (2.9, 3.2)),
