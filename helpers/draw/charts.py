@@ -11,8 +11,8 @@ from helpers import units
 from helpers.counting import Trace
 
 from helpers.draw.drawing import (  # isort: skip
-    BLACK, BLUE, DASHES, GREY, INKS, LOOKS, PLATE, TINTS, VERMILLION, Drawing, Made, Place, Series, arrow, canvas,
-    drawn, label_points, legend, log_ticks, note, number, past_ends, rows,
+    BLACK, BLUE, DASHES, GREY, INKS, LOOKS, PLATE, PURPLE, TINTS, VERMILLION, Drawing, Made, Place, Series, arrow,
+    canvas, drawn, label_points, legend, log_ticks, note, number, past_ends, rows,
 )  # fmt: skip
 
 Sizes = Mapping[str, float]
@@ -148,7 +148,7 @@ def dots(values: Mapping[str, float | Place], title: str, xlabel: str, roles: Se
     margin = max(max(spots) / min(spots), 10) ** (0.2 if roles else 0.06)
     ax.set(xscale="log", xlim=(min(spots) / margin, max(spots) * margin))
     log_ticks(ax.xaxis, EngFormatter(unit) if roles and unit else "{x:g}")
-    looks, columns = ((VERMILLION, "s"), (BLUE, "o"))[0 if roles else 1 :], zip(*table.values(), strict=True)
+    looks, columns = ((VERMILLION, "s"), (BLUE, "o")) if roles else ((PURPLE, "o"),), zip(*table.values(), strict=True)
     sizes = (11, 7) if roles else (8.5,)  # the first is seen behind the second
     for role, (colour, marker), size, column in zip(roles or ["_value"], looks, sizes, columns, strict=True):
         ax.plot(column, range(len(table)), marker, color=colour, markersize=size, zorder=4, label=role)

@@ -117,8 +117,7 @@ def roofline(
     if hushed := sorted((point for point in points if point not in loud), key=lambda point: point.intensity):
         names = ", ".join(point.label.replace(" ", "\N{NO-BREAK SPACE}") for point in hushed)
         text = "\n".join(textwrap.wrap(f"grey, from the left: {names}", 26)).replace("\N{NO-BREAK SPACE}", " ")
-        lowest = min(places[point.label][1] for point in hushed)
-        note(ax, text, (high, lowest), (-6, -10), ha="right", va="top", color=INKS[GREY], ma="left")
+        note(ax, text, (high, floor), (-6, 60), ha="right", va="bottom", color=INKS[GREY], ma="left")
     found: dict[str, list[str]] = {}
     for point in points:
         found.setdefault(_region(point, roofs).capitalize(), []).append(point.label)

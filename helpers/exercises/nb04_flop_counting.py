@@ -60,9 +60,10 @@ guess("count_over_rule", "The attention products have no parameters: they add ab
     (15, "That was GPT-2 small, where T is 1.3 D: here it is 0.17 D."))
 
 guess("block_rate",
-    "A core does many multiply-adds in a cycle. But products stay below its peak, and other ops do hardly a FLOP.",
-    (96, "That is the peak on paper of the core in the example."),
-    ((1e8, math.inf), "Is that in FLOP/s? Asked are GFLOP/s."))
+    "Its products are smaller than the fastest matmul, and norms, softmax and GELU take time for hardly a FLOP.",
+    ((0.01, 1), "In percent, please."),
+    ((97, 101), "Then nothing but products would take time, all of them at the best rate."),
+    ((101, math.inf), "Nothing gets beyond the best rate, if that was measured in a quiet moment."))
 guess("right_mfu", "312 TFLOP/s are four times 77.97, so it is about a quarter of the published 0.59.",
     (0.59, "That is by the published peak: this one is four times as high."),
     *((percent, "In percent: as a fraction of 1, please.") for percent in (15, 17)),

@@ -48,9 +48,9 @@ guess("each_of_eight", "A step reads the weights and eight caches, 69.5 + 8 · 1
     (lambda right: 1 / right, "If these are seconds for a token: how many tokens make a second?"),
     ((900, 20_000), "All weights are read for each step: how many steps does that leave in a second?"),
     (lambda right: 1e3 / right, "If these are ms for a token: how many tokens make a second?"))
-guess("own_step", "Peak and bandwidth are the best that were found here: the kernels of a step need not reach them.",
+guess("own_step", "How near its kernels come to peak and bandwidth, only a clock can tell.",
     (1, "Then all would run at the best rates of this machine."),
-    ((0.01, 0.95), "Faster than predicted? Only where caches serve the bytes, or arithmetic and memory overlap."))
+    ((0.01, 0.95), "Faster than predicted? Only where caches serve the bytes."))
 
 
 def _gated(hidden: float = 4, inputs: float = 1) -> Callable[..., float]:
