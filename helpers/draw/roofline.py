@@ -113,7 +113,7 @@ def roofline(
     look = {"fontsize": 8, "zorder": 7, "weight": "bold" if thin else "normal"}
     labels = label_points(ax, {point.label: places[point.label] for point in loud}, **look)
     for label, point in zip(labels, loud if thin else (), strict=False):
-        label.set(color=INKS[_REGIONS[_region(point, roofs)][1]], bbox=PLATE | {"alpha": 0.7})  # over half the roof
+        label.set(color=INKS[_REGIONS[_region(point, roofs)][1]], bbox=PLATE | {"alpha": 0.7})  # over thin roofs
     if hushed := sorted((point for point in points if point not in loud), key=lambda point: point.intensity):
         names = ", ".join(point.label.replace(" ", "\N{NO-BREAK SPACE}") for point in hushed)
         text = "\n".join(textwrap.wrap(f"grey, from the left: {names}", 26)).replace("\N{NO-BREAK SPACE}", " ")

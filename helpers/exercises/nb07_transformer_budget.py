@@ -38,7 +38,7 @@ guess("attention_share", "12 · L · D · T over 6N, in full, also what the caus
     (13.3, "That is its share of both together: asked is the share of 6N."),
     (lambda right: right / 100, "In percent, please."), (1, "So it is for short texts: the share grows with T."),
     (50, "That takes texts more than three times as long: the share grows with T."))
-guess("each_of_eight", "A step reads the weights and eight caches, 69.5 + 8 · 1.34 GB: 83.5 of them in a second.",
+guess("each_of_eight", "A step reads the weights and eight caches, 69.5 + 8 · 1.34 GB: 83.5 steps a second.",
     (lambda right: right / 2, "Half: of one H100, or with two bytes a number."),
     (lambda right: 2 * right, "Twice too much: two devices halve the time, and only once."),
     (lambda right: 8 * right, "That is for all eight together."),
