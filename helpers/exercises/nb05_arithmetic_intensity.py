@@ -133,6 +133,13 @@ exercise("critical_batch",
     (lambda *a: _batch(*a, rounded=math.floor), "At that batch the layer is still below the ridge: round up."),
     (lambda *a: _batch(*a, rounded=lambda b: math.floor(b) + 1),
      "Where the batch comes out whole, the layer is at the ridge already: use math.ceil."),
+    *((lambda *a, moved=moved: _batch(*a, inputs=moved, outputs=moved), "Each number of the activations has 2 bytes.")
+      for moved in (0.5, 2)),
+    (lambda *a: _batch(*a, inputs=-1, outputs=-1),
+     "A sign: the activations' bytes make the critical batch larger, so they are taken from what you divide by."),
+    (lambda d, f, ridge, w: math.ceil(ridge * w * d * f / abs(2 * d * f - 2 * ridge * (d + f)))
+     if d * f != ridge * (d + f) else math.inf, "What you divide by may be negative: then no batch is large enough."),
+    (lambda d, f, ridge, w: _batch(d, f, ridge, 2 * w), "Each weight is read once, at weight_bytes."),
     *((lambda *a, most=most: b if (b := _batch(*a)) <= most else math.inf,
        "Your search stops too early: the batch may be larger. Solve for it.") for most in (9998, 99_999)),
     (lambda *a: _batch(*a, none=None), "Where no batch is large enough, return math.inf, not None."),
