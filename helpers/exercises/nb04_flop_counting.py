@@ -60,7 +60,7 @@ guess("count_over_rule", "The attention products have no parameters: they add ab
     (15, "That was GPT-2 small, where T is 1.3 D: here it is 0.17 D."))
 
 guess("block_rate",
-    "Its products may run below the best rate, attention's above all; norms, softmax and GELU take time for hardly a FLOP.",
+    "Its products may run below the best rate, and norms, softmax and GELU take time for hardly a FLOP.",
     ((0.01, 1), "In percent, please."),
     ((1, 30), "That would be little, on a CPU: most of the block is large products, nearly as fast as the fastest."),
     ((97, 101), "Then nothing but products would take time, all of them at the best rate."),
