@@ -102,7 +102,7 @@ class Peak:
 
 @dataclass(frozen=True)
 class Bandwidth:
-    """The best byte/s in a working set of `nbytes`, by the fastest sample of a "read" (a sum), a "copy" or an "add"."""
+    """The best byte/s in a working set of `nbytes`, the fastest of "read" (a sum), "dot", "copy" and "add"."""
 
     byte_per_s: float
     nbytes: int
@@ -272,6 +272,7 @@ def _kernels(memory: Tensor, threads: int) -> dict[str, tuple[int, Callable[...,
         return kernels
     halves, thirds = ([part[: part.numel() // n * n].view(n, -1).unbind() for part in parts] for n in (2, 3))
     return kernels | {
+        "dot": (2 * halves[0][0].nbytes, torch.dot, halves),
         "copy": (2 * halves[0][0].nbytes, lambda source, target: target.copy_(source), halves),
         "add": (3 * thirds[0][0].nbytes, lambda a, b, c: torch.add(a, b, out=c), thirds),
     }

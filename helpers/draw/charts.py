@@ -182,7 +182,7 @@ def memory_over_time(traces: Mapping[str, Trace], title: str, levels: Sizes | No
     an arrow leads from the end of the first curve to that of the last. With a `rise` in bytes, only the ops around
     those that add as much to the first curve are shown, each equally wide, and these are numbered.
     """
-    fig, ax = canvas(3.1, title, "operations so far" if rise else "FLOPs so far", "memory")
+    fig, ax = canvas(3.1, title, "FLOPs so far", "memory")
     top, found = max(trace.peak for trace in traces.values()), []
     steps = [range(len(trace.flops)) if rise else trace.flops for trace in traces.values()]
     for place, (name, trace) in enumerate(traces.items()):
@@ -202,13 +202,13 @@ def memory_over_time(traces: Mapping[str, Trace], title: str, levels: Sizes | No
         note(ax, found[-1], at, (-9 if left else 9, 38 if place else 22 if near else 10), **look)
     turn, first, last = steps[0][backward], steps[0][-1], steps[-1][-1]
     ax.yaxis.set_major_formatter(EngFormatter("B"))
-    ax.set(xlim=(0, 1.04 * max(first, last)), ylim=(0, top * 1.4))
+    ax.set(xlim=(0, 1.04 * max(first, last)), ylim=(0, top * 1.3))
     if rise:
         memory = next(iter(traces.values())).memory
         rises = [op for op in range(1, len(memory)) if memory[op] - memory[op - 1] >= rise]
         if not rises:
             raise ValueError(f"no op adds {units.si(rise, 'B')}: give a smaller rise")
-        ax.set_xlim(max(rises[0] - 8, 0), min(rises[-1] + 12, first))
+        ax.set(xlim=(max(rises[0] - 8, 0), min(rises[-1] + 12, first)), xlabel=f"operations so far, of {len(memory)}")
         for place, op in enumerate(rises, 1):
             height = 0.3 * memory[op - 1] + 0.7 * memory[op]
             note(ax, f"{place}", (op, height), (4, 0), weight="bold", color=INKS[BLUE])
@@ -216,7 +216,7 @@ def memory_over_time(traces: Mapping[str, Trace], title: str, levels: Sizes | No
         ax.xaxis.set_major_formatter(EngFormatter("FLOP"))
     ax.axvline(turn, color=GREY, linewidth=0.8, linestyle=DASHES, label="_backward")
     for text, shift in (("forward", -5), ("backward", 5)):
-        note(ax, text, (turn, top * 1.32), (shift, 0), ha="right" if shift < 0 else "left")
+        note(ax, text, (turn, top * 1.22), (shift, 0), ha="right" if shift < 0 else "left")
     if last != first:
         ax.vlines([first, last], 0, 0.9 * top, GREY, linewidth=1, linestyle=":", label="_ends")
         arrow(ax, (first, 0.85 * top), (last, 0.85 * top), BLACK)

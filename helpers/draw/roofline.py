@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import textwrap
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -47,16 +46,14 @@ def roofline(
     intensities: tuple[float, float] | None = None,
     height: float = 3.8,
     thin: Mapping[str, Roofline] | None = None,
-    quiet: Collection[str] = (),
 ) -> Made:
     """Attainable FLOP/s against intensity in FLOP/byte, both logarithmic: a roof per machine, dtype, unit or memory.
 
     A roof is blue where the bandwidth limits it and vermillion where the peak does, with its ridge marked; several
     differ by their dashes. Above all roofs it is grey. The regions below have names: memory-bound under all roofs,
     compute-bound under all, and in between what depends on the roof. A point is open where predicted, filled where
-    measured; `quiet` ones are small and grey, and named in one text, from left to right. `thin` are further roofs,
-    dashed or dotted: named at the right end, or on the slope of one that meets the peak of another; with them each
-    other point has a line to its roof.
+    measured. `thin` are further roofs, dashed or dotted, named on their slope; with them each point has a line to the
+    lowest of the others.
     `moves` names pairs of points: an arrow leads from first to second, with the gain. `intensities`: ends of the axis.
     Raises ValueError for a move between points that are not there.
     """
@@ -82,23 +79,18 @@ def roofline(
         _roof(ax, name, roof, dash)
     _name_roofs(ax, roofs, sorted(point.intensity for point in points), bool(thin))
     _mark_ridges(ax, ridges, roofs)
-    loud = [point for point in points if point.label not in quiet]
     for (name, roof), dash in zip((thin or {}).items(), itertools.cycle([DASHES, ":"])):
         joins = roof.peak in [other.peak for other in roofs.values()]
         _roof(ax, name, roof, dash, thin=True, flat=not joins)
-        if joins:
-            _on_slope(ax, name, roof, 1.15 * low, "left")
-        else:
-            note(ax, name, (high, roof.peak), (-6, -8), ha="right")
+        _on_slope(ax, name, roof, 1.15 * low, "left")
     for point in points:
         _, ink, marker = _REGIONS[_region(point, roofs)]
-        ink, size = (ink, 7.5) if point in loud else (GREY, 5)
         look = {"markerfacecolor": "white", "markeredgecolor": ink, "markeredgewidth": 1.6, "zorder": 5}
         if point.measured:
             look = {"markerfacecolor": ink, "markeredgecolor": "white", "markeredgewidth": 0.8, "zorder": 6}
         label = f"{point.label} {'measured' if point.measured else 'predicted'}"
-        ax.plot(*places[point.label], marker, label=label, markersize=size, **look)
-    for point in loud if thin else ():  # how far it is from the lowest roof
+        ax.plot(*places[point.label], marker, label=label, markersize=7.5, **look)
+    for point in points if thin else ():  # how far it is from the lowest roof
         x, rate = places[point.label]
         roof = min(roof.attainable(x) for roof in roofs.values())
         ink = INKS[_REGIONS[_region(point, roofs)][1]]
@@ -111,13 +103,9 @@ def roofline(
         ax.plot([x, bend[0], right], [rate, bend[1], better], linewidth=0, marker="", label="_move")  # labels keep off
         label_points(ax, {f"× {number(better / rate)}": bend}, weight="bold")
     look = {"fontsize": 8, "zorder": 7, "weight": "bold" if thin else "normal"}
-    labels = label_points(ax, {point.label: places[point.label] for point in loud}, **look)
-    for label, point in zip(labels, loud if thin else (), strict=False):
+    labels = label_points(ax, {point.label: places[point.label] for point in points}, **look)
+    for label, point in zip(labels, points if thin else (), strict=False):
         label.set(color=INKS[_REGIONS[_region(point, roofs)][1]], bbox=PLATE | {"alpha": 0.7})  # over thin roofs
-    if hushed := sorted((point for point in points if point not in loud), key=lambda point: point.intensity):
-        names = ", ".join(point.label.replace(" ", "\N{NO-BREAK SPACE}") for point in hushed)
-        text = "\n".join(textwrap.wrap(f"grey, from the left: {names}", 26)).replace("\N{NO-BREAK SPACE}", " ")
-        note(ax, text, (high, floor), (-6, 60), ha="right", va="bottom", color=INKS[GREY], ma="left")
     found: dict[str, list[str]] = {}
     for point in points:
         found.setdefault(_region(point, roofs).capitalize(), []).append(point.label)

@@ -158,21 +158,47 @@ exercise("affordable_model",
     same={"return math.sqrt(delivered // (6 * tokens_each))": "half a parameter is nothing"})
 
 
-_YEAR = 365.25 * 24 * 3600
 _PER_TOKEN = 2 * 80 * 8 * 128 * 2  # bytes of cache: Llama 3 70B in bfloat16
 
-exercise("gpu_years", 3.14e23 / 125e12 / _YEAR, [
-    (355, "That is the claim itself: 28 TFLOP/s is not what the matrix unit of a V100 reaches."),
-    *((3.14e23 / rate / _YEAR, "You took the vector unit; matmuls in float16 run on the matrix unit.")
-      for rate in (31.4e12, 15.7e12)),
-    (3.14e23 / 112e12 / _YEAR, "You took 112 TFLOP/s, the PCIe card's: the one in specs is the SXM2."),
-    (3.14e23 / 24.6e12 / _YEAR, "The 24.6 TFLOP/s are what a run reached: take the peak."),
-    (355 * 125 / 28, "That is upside down: a faster device needs fewer years."),
-    (3.14e23 / 125e12 / 86400, "Those are days; the question asks for years."),
-    (3.14e23 / 125e12, "Those are seconds; the question asks for years."),
-], unit="years", tolerance=0.01, same=dict.fromkeys([
-    "answer = 3.14e+23 / peak // (365.25 * units.DAY)", "answer = 3.14e+23 // peak / (365.25 * units.DAY)",
-], "the fraction lost is below the tolerance"))
+def _parts(
+    tables: float = 3, size: int = 4, *, cut: Callable[[float], float] = ceil, whole: Callable[[float], float] = floor,
+    held: float = 1, none: float | None = math.inf,
+) -> Callable[..., float | None]:
+    def parts(memory: int, used: int, tokens: int, vocabulary: int) -> float | None:
+        at_once = whole((memory - held * used) / (tables * size * vocabulary))
+        return none if at_once < (1 if whole is floor else 1e-9) else cut(tokens / at_once)
+
+    return parts
+
+
+exercise("loss_parts",
+    _parts(), [
+    *((_parts(tables), "Section 5 found three tables alive at the peak: log-probabilities, and two gradients.")
+      for tables in (1, 2, 4)),
+    (_parts(size=2), "The tables are in float32: 4 bytes a number."),
+    (_parts(size=1), "Those are numbers: in float32 each has 4 bytes."),
+    (_parts(held=0), "What is held stays: the tables get the room that it leaves."),
+    (_parts(held=-1), "What is held takes away from the memory."),
+    *((_parts(whole=float, cut=cut),
+       "Tokens are whole: the largest part may have one more than the average, and no longer fit.")
+      for cut in (ceil, floor, lambda parts: floor(parts) + 1)),
+    (_parts(cut=floor), "The tokens left over need a part of their own: round up."),
+    (_parts(cut=round), "To the nearest may be a part too few: round up."),
+    (_parts(cut=float), "Parts are whole: round up."),
+    (_parts(cut=lambda parts: floor(parts) + 1), "Where the parts come out even, none is left over: use math.ceil."),
+    *((_parts(none=none), "If not even one token fits, return math.inf.") for none in (None, 0, -1)),
+    (lambda m, h, t, v: (m - h) // (12 * v), "So many tokens fit at once: into how many parts does that cut them?"),
+    (lambda m, h, t, v: ceil(t / (one if (one := (m - h) // (12 * v)) > 0 else 1)),
+     "If not even one token fits, return math.inf."),
+    (lambda m, h, t, v: ceil(t / ((m - h) // (12 * v))) if (m - h) // (12 * v) else math.inf,
+     "The room may be negative, too: then nothing fits."),
+    (lambda m, h, t, v: ceil(t / ((m - h) // (12 * v))), "The room may be too small for one token, or negative."),
+    (lambda m, h, t, v: _parts()(m, h, t, 1), "Each token has a number for each entry of the vocabulary."),
+    ],
+    cases=[(30_000_000, 21_500_000, 512, 5000), (40 * 10**9, 27 * 10**9, 8192, 128_256), (1000, 500, 10, 12),
+           (60_000_000, 21_500_000, 512, 5000), (1000, 900, 10, 12), (900, 1000, 10, 12), (1200, 0, 8, 25),
+           (10_000, 1000, 100, 70), (10_000, 9999, 7, 3), (1000, 800, 6, 12)],
+    draw=lambda r: (r.randint(1, 99) * 10**6, r.randint(0, 60) * 10**6, r.randint(10, 4000), r.randint(100, 9000)))
 
 _CACHE = _PER_TOKEN * 6000  # of a request, 1.97 GB
 exercise("requests_that_fit", 45e9 // _CACHE, [
