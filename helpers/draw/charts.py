@@ -120,8 +120,9 @@ def _levels(ax: Axes, levels: Sizes, low: float = 0) -> None:
 def _rows(ax: Axes, names: Sequence[str], limits: Sizes) -> None:
     """Name the rows, and draw the limits as vertical lines, named above the first row."""
     rows(ax, names, head=0.5 if limits else 0)
-    for (name, value), (_, _, dash) in zip(limits.items(), LOOKS, strict=False):
-        left = ax.transAxes.inverted().transform(ax.transData.transform((value, 0)))[0] > 0.6
+    for place, ((name, value), (_, _, dash)) in enumerate(zip(limits.items(), LOOKS, strict=False)):
+        far = ax.transAxes.inverted().transform(ax.transData.transform((value, 0)))[0] > 0.6
+        left = place == 0 if len(limits) > 1 else far
         ax.axvline(value, color=BLACK, linewidth=1.2, linestyle=dash, label=name, zorder=1.5)
         note(ax, name, (value, -0.75), (-5 if left else 5, 0), ha="right" if left else "left", bbox=PLATE)
 

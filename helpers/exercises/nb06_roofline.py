@@ -114,21 +114,19 @@ exercise("roof_points",
                     low * 2.0 ** r.randint(1, 12)))
 
 
-choices("waits_for", ("memory", "compute", "neither"),
+_CACHED = "From a cache it takes as long: so it does not wait for main memory."
+choices("the_trial", ("memory", "work", "both"),
     a=("memory",
-       ("compute", "A ReLU does a quarter of a FLOP per byte: its arithmetic waits for its bytes."),
-       ("neither", "It is within a factor of two of its roof, so one of the two explains it.")),
-    b=("compute",
-       ("memory", "A large matmul does 1365 FLOP per byte, far right of the ridge of 295."),
-       ("neither", "It reaches three quarters of its roof, as good matmuls do: one of the two holds it back.")),
+       ("work", "From a cache it takes less than a quarter: the rest is main memory, as the roof says."),
+       ("both", "Its own work takes a fifth of the time, and overlaps with the bytes: their time is what you see.")),
+    b=("work", ("memory", _CACHED), ("both", _CACHED)),
     c=("memory",
-       ("compute", "With a batch of 8 each weight is used 8 times: about 8 FLOP per byte, left of the ridge."),
-       ("neither", "It is within a factor of two of its roof, so one of the two explains it.")),
-    d=("neither",
-       *((word, 'Yes, for the launch: that is "neither" here.') for word in (
-           "launch", "overhead", "latency", "launch overhead", "kernel launch", "launch-bound", "latency-bound")),
-       ("memory", "It takes thousands of times as long as its bytes do: what else happens in a call?"),
-       ("compute", "It takes thousands of times as long as its bytes do, and its FLOPs take even less.")))
+       ("work", "From a cache it takes a tenth: its own work is not what takes so long."),
+       ("both", "Its own work takes a tenth of the time: nearly all else is main memory, longer than predicted.")),
+    d=("both",
+       ("memory", "From a cache it still takes most of its time: what takes the rest?"),
+       ("work", "From a cache it takes a third less: what took the rest?")),
+    e=("work", ("memory", _CACHED + " It is the launch."), ("both", _CACHED + " It is the launch.")))
 
 
 def _bottleneck(

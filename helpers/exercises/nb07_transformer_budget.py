@@ -138,6 +138,7 @@ exercise("affordable_model",
     (_affordable(1), "You left out the 6 FLOP per parameter and token."),
     *((_affordable(day=day), "The peak is per second: a day has 86 400 of them.") for day in (1, 24, 1440, 3600)),
     (lambda *a: _affordable(mfu=False)(*a) * a[3], "The MFU belongs under the root, once, with all that is delivered."),
+    (lambda *a: _affordable()(*a[:4], 20), "You wrote the 20 in: here it is tokens_each."),
     (_affordable(3), "Training takes 6 FLOP per parameter and token: a multiply-add is two."),
     (lambda *a: _affordable()(*a) / 1e9, "Those are billions: return the number of parameters."),
     (lambda *a: _affordable()(a[0], 1, *a[2:]), "That is one day: multiply by the days."),
@@ -197,7 +198,7 @@ exercise("loss_parts",
     ],
     cases=[(30_000_000, 21_500_000, 512, 5000), (40 * 10**9, 27 * 10**9, 8192, 128_256), (1000, 500, 10, 12),
            (60_000_000, 21_500_000, 512, 5000), (1000, 900, 10, 12), (900, 1000, 10, 12), (1200, 0, 8, 25),
-           (10_000, 1000, 100, 70), (10_000, 9999, 7, 3), (1000, 800, 6, 12)],
+           (10_000, 1000, 100, 70), (10_000, 9999, 7, 3), (1000, 800, 6, 12), (1144, 1000, 6, 12)],
     draw=lambda r: (r.randint(1, 99) * 10**6, r.randint(0, 60) * 10**6, r.randint(10, 4000), r.randint(100, 9000)))
 
 _CACHE = _PER_TOKEN * 6000  # of a request, 1.97 GB
