@@ -122,7 +122,7 @@ def _rows(ax: Axes, names: Sequence[str], limits: Sizes) -> None:
     rows(ax, names, head=0.5 if limits else 0)
     for place, ((name, value), (_, _, dash)) in enumerate(zip(limits.items(), LOOKS, strict=False)):
         at = ax.transAxes.inverted().transform(ax.transData.transform((value, 0)))[0]
-        left = at > 0.25 and place == 0 if len(limits) > 1 else at > 0.6
+        left = at > 0.6 if len(limits) == 1 else at > 0.25 and place == 0  # so that two names do not meet
         ax.axvline(value, color=BLACK, linewidth=1.2, linestyle=dash, label=name, zorder=1.5)
         note(ax, name, (value, -0.75), (-5 if left else 5, 0), ha="right" if left else "left", bbox=PLATE)
 

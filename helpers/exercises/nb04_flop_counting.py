@@ -62,7 +62,7 @@ guess("count_over_rule", "The attention products have no parameters: they add ab
 guess("block_rate",
     "Its products may run below the best rate, and norms, softmax and GELU take time for hardly a FLOP.",
     ((0.01, 1), "In percent, please."),
-    ((1, 30), "That would be little, on a CPU: most of the block is large products, nearly as fast as the fastest."),
+    ((1, 30), "Nearly all FLOPs of the block are in large products: what should slow these down so much?"),
     ((97, 101), "Then nothing but products would take time, all of them at the best rate."),
     ((101, math.inf), "Nothing gets beyond the best rate, if that was measured in a quiet moment."))
 guess("right_mfu", "312 TFLOP/s are four times 77.97, so it is about a quarter of the published 0.59.",

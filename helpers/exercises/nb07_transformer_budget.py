@@ -167,7 +167,7 @@ def _parts(
 ) -> Callable[..., float | None]:
     def parts(memory: int, used: int, tokens: int, vocabulary: int) -> float | None:
         at_once = whole((memory - held * used) / (tables * size * vocabulary))
-        return none if at_once < (1 if whole is floor else 1e-9) else cut(tokens / at_once)
+        return cut(tokens / at_once) if at_once > 0 else none
 
     return parts
 
@@ -191,8 +191,7 @@ exercise("loss_parts",
     (_parts(cut=lambda parts: floor(parts) + 1), "Where the parts come out even, none is left over: use math.ceil."),
     *((_parts(none=none), "If not even one token fits, return math.inf.") for none in (None, 0, -1)),
     (lambda m, h, t, v: (m - h) // (12 * v), "So many tokens fit at once: into how many parts does that cut them?"),
-    (lambda m, h, t, v: ceil(t / (one if (one := (m - h) // (12 * v)) > 0 else 1)),
-     "If not even one token fits, return math.inf."),
+    (lambda m, h, t, v: ceil(t / max((m - h) // (12 * v), 1)), "If not even one token fits, return math.inf."),
     (lambda m, h, t, v: ceil(t / ((m - h) // (12 * v))) if (m - h) // (12 * v) else math.inf,
      "The room may be negative, too: then nothing fits."),
     (lambda m, h, t, v: ceil(t / ((m - h) // (12 * v))), "The room may be too small for one token, or negative."),
