@@ -50,7 +50,7 @@ def block(
 ) -> Made:
     """The block of a model as boxes, and beside each what the lessons 2 to `upto` say about it, in bfloat16.
 
-    Those of lesson `upto` itself stand on a ground, earlier ones are grey; without a number it is the finished card.
+    Those of lesson `upto` itself stand on a ground; without a number it is the finished card.
     Costs are `budget.block_costs`; boxes that run as one kernel share their bytes and their least time, an H100's by
     datasheet.
     """
@@ -89,7 +89,7 @@ def block(
     if lesson:
         size = right + 8 - left, _y(len(boxes) + 0.5) - _TOP + 64
         ax.add_patch(Rectangle((left, _TOP - 64), *size, color="#FCF2C7", linewidth=0, zorder=0))
-    _heads(ax, upto, lesson, [upto >= 5 and one.kernel == other.kernel for one, other in itertools.pairwise(boxes)])
+    _heads(ax, upto, [upto >= 5 and one.kernel == other.kernel for one, other in itertools.pairwise(boxes)])
     words, looks, row = [], {}, 0
     for kernel, own in zip(kernels, sums, strict=True):
         first, middle = row, row + len(kernel) // 2
@@ -208,7 +208,7 @@ def _y(row: float) -> float:
     return _TOP + _ROW * (row + 0.5)
 
 
-def _heads(ax: Axes, upto: int, lesson: int | None, joined: Sequence[bool]) -> None:
+def _heads(ax: Axes, upto: int, joined: Sequence[bool]) -> None:
     """The heads of the columns, each under the number of its lesson; lines between rows, short if these are joined."""
     for row, short in enumerate(joined, 1):
         ax.plot([148, 378 if short else _EDGES[upto][1]], [_y(row - 0.5)] * 2, color="#E0E0E0", linewidth=0.8, **_PLAIN)
@@ -216,12 +216,7 @@ def _heads(ax: Axes, upto: int, lesson: int | None, joined: Sequence[bool]) -> N
         _chip(ax, _EDGES[lesson][0] + 24, _TOP - 50, lesson)
     for first, last, x, align, head in _COLUMNS.values():
         if first <= upto <= last:
-            _write(ax, x, _TOP - 8, head, align, va="bottom", fontsize=8, weight="bold", color=_ink(first, lesson))
-
-
-def _ink(first: int, lesson: int | None) -> str:
-    """Of a column that this lesson first fills."""
-    return BLACK if lesson in (None, 3, first) else INKS[GREY]  # notebook 03 shows the card for the first time
+            _write(ax, x, _TOP - 8, head, align, va="bottom", fontsize=8, weight="bold")
 
 
 def _cells(
@@ -231,8 +226,8 @@ def _cells(
     words = [name]
     for column, (first, last, x, align, _) in _COLUMNS.items():
         if (text := cells.get(column)) and first <= upto <= last:
-            size = {"fontsize": 7.5 if "\n" in text else 9 if lesson and _ink(first, lesson) == BLACK else 8.5}
-            _write(ax, x, _y(row), text, align, **size | style, color=_ink(first, lesson))
+            size = {"fontsize": 7.5 if "\n" in text else 9 if first == lesson else 8.5}
+            _write(ax, x, _y(row), text, align, **size | style)
             words.append(f"{text} {column}".replace("\n", ", "))
     return " | ".join(words)
 

@@ -11,8 +11,8 @@ from helpers import units
 from helpers.counting import Trace
 
 from helpers.draw.drawing import (  # isort: skip
-    BLACK, BLUE, DASHES, GREY, INKS, LOOKS, PLATE, PURPLE, TINTS, VERMILLION, Drawing, Made, Place, Series, arrow,
-    canvas, drawn, label_points, legend, log_ticks, note, number, past_ends, rows,
+    BLACK, BLUE, DASHES, GREEN, GREY, INKS, LOOKS, PLATE, PURPLE, TINTS, VERMILLION, Drawing, Made, Place, Series,
+    arrow, canvas, drawn, label_points, legend, log_ticks, note, number, past_ends, rows,
 )  # fmt: skip
 
 Sizes = Mapping[str, float]
@@ -61,13 +61,13 @@ def bars(sizes: Mapping[str, float | Sizes], title: str, xlabel: str, limit: tup
 
     A part named "" is left empty, as in a waterfall; one too small for its number has none, or there one beside it.
     Parts that occur in several rows are named where they are widest, or in a legend if one has no room, but not in a
-    waterfall. `limit` is a name and a place for a line, `ends` a text for a row in place of its size. Raises ValueError
-    for more parts, for negative sizes and for no bars.
+    waterfall. `limit` is a name and a place for a line, `ends` a text for a row in place of its size. A row named ""
+    is a gap. Raises ValueError for more parts, for negative sizes and for no bars.
     """
     stacks = {row: size if isinstance(size, Mapping) else {"_size": size} for row, size in sizes.items()}
     parts = sorted(dict.fromkeys(part for stack in stacks.values() for part in stack), key=bool)  # the empty one first
     looks = [("none", "none")] * ("" in parts) + [*zip(TINTS, INKS, strict=False)]
-    if not 1 <= len(parts) <= len(TINTS) or min(min(stack.values()) for stack in stacks.values()) < 0:
+    if not 1 <= len(parts) <= len(TINTS) or min(size for stack in stacks.values() for size in stack.values()) < 0:
         raise ValueError(f"bars have 1 to {len(TINTS)} parts, of 0 or more each, got {dict(sizes)}")
     totals = {row: sum(stack.values()) for row, stack in stacks.items()}
     far, starts = max(*totals.values(), limit[1] if limit else 0), np.zeros(len(stacks))
@@ -91,7 +91,8 @@ def bars(sizes: Mapping[str, float | Sizes], title: str, xlabel: str, limit: tup
                 note(ax, text, (starts[place], place), (-4, 0), ha="right")
         starts += widths
     for place, (row, total) in enumerate(totals.items()):
-        note(ax, (ends or {}).get(row, number(total)), (total, place), weight="bold", bbox=PLATE)
+        if row:
+            note(ax, (ends or {}).get(row, number(total)), (total, place), weight="bold", bbox=PLATE)
     for place, before in enumerate([*totals.values()][:-1] if "" in table else (), 1):
         if table[""][place] == before:  # it goes on where the bar before ended
             ax.vlines(before, place - 0.7, place - 0.3, GREY, linewidth=1.2)
@@ -102,7 +103,7 @@ def bars(sizes: Mapping[str, float | Sizes], title: str, xlabel: str, limit: tup
     for patch in ax.patches:  # after the legend, which copies the first of them
         patch.set_linewidth(1.2 * (patch.get_width() > 0))  # of a part of size 0 an edge would be left
     _rows(ax, sizes, dict([limit] if limit else []))
-    told = (f"{' '.join(row.split())} {number(total)}" for row, total in totals.items())
+    told = (f"{' '.join(row.split())} {number(total)}" for row, total in totals.items() if row)
     return fig, f"{', '.join(told)} ({xlabel.splitlines()[0]})."
 
 
@@ -139,7 +140,7 @@ def dots(values: Mapping[str, float | Place], title: str, xlabel: str, roles: Se
     """A dot per row on a logarithmic axis, grey in `quiet` rows, its value at the right; `limits` are named lines.
 
     With `roles`, as ("arithmetic", "memory"), a row has two values of that unit, joined by a line, and at the right
-    stands the second over the first. Raises ValueError for values up to 0.
+    stands the second over the first; two that would overlap stand a little apart. Raises ValueError for values up to 0.
     """
     table = {row: value if roles else (value,) for row, value in values.items()}
     spots = [*itertools.chain(*table.values()), *(limits or {}).values()]
@@ -149,15 +150,20 @@ def dots(values: Mapping[str, float | Place], title: str, xlabel: str, roles: Se
     margin = max(max(spots) / min(spots), 10) ** (0.2 if roles else 0.06)
     ax.set(xscale="log", xlim=(min(spots) / margin, max(spots) * margin))
     log_ticks(ax.xaxis, EngFormatter(unit) if roles and unit else "{x:g}")
-    looks, columns = ((VERMILLION, "s"), (BLUE, "o")) if roles else ((PURPLE, "o"),), zip(*table.values(), strict=True)
-    sizes = (11, 7) if roles else (8.5,)  # the first is seen behind the second
-    for role, (colour, marker), size, column in zip(roles or ["_value"], looks, sizes, columns, strict=True):
-        ax.plot(column, range(len(table)), marker, color=colour, markersize=size, zorder=4, label=role)
+    first = VERMILLION if "arithmetic" in roles else GREEN  # everywhere in the course orange is the arithmetic
+    looks = ((first, "s"), (BLUE, "o")) if roles else ((PURPLE, "o"),)
+    near = (max(spots) / min(spots) * margin**2) ** 0.04
+    aside = [0.16 if roles and max(row) < near * min(row) else 0 for row in table.values()]
+    columns = zip(roles or ["_value"], looks, zip(*table.values(), strict=True), strict=True)
+    for sign, (role, (colour, marker), column) in zip((-1, 1), columns, strict=False):
+        places = [place + sign * shift for place, shift in enumerate(aside)]
+        ax.plot(column, places, marker, color=colour, markersize=8, zorder=4, label=role)
     for row in quiet:
         ax.plot(table[row][0], [*table].index(row), "o", color=GREY, markersize=9, zorder=5, label="_dot")
     for place, pair in enumerate(table.values()) if roles else ():
         ax.plot(pair, [place, place], color=GREY, linewidth=1.2, marker="", label="_gap", zorder=2)
-        for (value, (colour, _)), shift in zip(sorted(zip(pair, looks, strict=True)), (-8, 8), strict=True):
+        ends = sorted(zip(pair, looks, strict=True), key=lambda end: end[0])
+        for (value, (colour, _)), shift in zip(ends, (-8, 8), strict=True):
             look = {"ha": "right" if shift < 0 else "left", "color": INKS[colour], "bbox": PLATE}
             note(ax, units.si(value, unit) if unit else number(value), (value, place), (shift, 0), **look)
     right = {row: pair[-1] / pair[0] if roles else pair[0] for row, pair in table.items()}
