@@ -177,6 +177,14 @@ def test_beside_thin_roofs_the_points_have_a_line_to_their_own():
     assert gaps == [[4, 10], [14, 10]]
 
 
+def test_two_dots_of_a_row_stand_apart_where_they_would_overlap_and_a_gap_between_bars_has_no_number():
+    (ax,) = draw.dots({"near": (1e-6, 1.1e-6), "far": (1e-9, 1e-6)}, "t", "x", ("arithmetic", "memory")).figure.axes
+    arithmetic, memory = ([*line.get_ydata()] for line in ax.lines if line.get_label() in ("arithmetic", "memory"))
+    assert arithmetic[0] < 0 < memory[0] and arithmetic[1] == memory[1] == 1
+    (ax,) = draw.bars({"a": 1, "": {}, "b": 2}, "t", "x").figure.axes
+    assert len(ax.get_yticks()) == 3 and [text.get_text() for text in ax.texts if text.get_text()] == ["1", "2"]
+
+
 def test_marks_stand_on_the_axis_and_bars_of_a_waterfall_hang_together_where_they_go_on():
     (ax,) = draw.lines({"a": ([1, 9], [1, 9])}, "t", "x", "y", "xy", {"here": (3, 3)}).figure.axes
     (drop,) = (line for line in ax.lines if line.get_label() == "_drop")

@@ -52,8 +52,8 @@ def roofline(
     A roof is blue where the bandwidth limits it and vermillion where the peak does, with its ridge marked; several
     differ by their dashes. Above all roofs it is grey. The regions below have names: memory-bound under all roofs,
     compute-bound under all, and in between what depends on the roof. A point is open where predicted, filled where
-    measured. `thin` are further roofs, dashed or dotted, named on their slope; with them each point has a line to the
-    lowest of the others.
+    measured. `thin` are further slopes, dashed or dotted, with their names; beside them each point has a line to the
+    lowest of the roofs.
     `moves` names pairs of points: an arrow leads from first to second, with the gain. `intensities`: ends of the axis.
     Raises ValueError for a move between points that are not there.
     """
@@ -80,8 +80,7 @@ def roofline(
     _name_roofs(ax, roofs, sorted(point.intensity for point in points), bool(thin))
     _mark_ridges(ax, ridges, roofs)
     for (name, roof), dash in zip((thin or {}).items(), itertools.cycle([DASHES, ":"])):
-        joins = roof.peak in [other.peak for other in roofs.values()]
-        _roof(ax, name, roof, dash, thin=True, flat=not joins)
+        _roof(ax, name, roof, dash, thin=True)
         _on_slope(ax, name, roof, 1.15 * low, "left")
     for point in points:
         _, ink, marker = _REGIONS[_region(point, roofs)]
@@ -136,12 +135,12 @@ def _shade(ax: Axes, roofs: Mapping[str, Roofline], ridges: Sequence[float]) -> 
     ax.fill_between(xs, tops, ceiling, color=GROUNDS[-1], linewidth=0, zorder=0.5, label="_out of reach")
 
 
-def _roof(ax: Axes, name: str, roof: Roofline, dash: Any, thin: bool = False, flat: bool = True) -> None:
-    """The slanted part, and the flat part if asked for."""
+def _roof(ax: Axes, name: str, roof: Roofline, dash: Any, thin: bool = False) -> None:
+    """The slanted part and, unless it is thin, the flat one."""
     low, high = ax.get_xlim()
     style = {"linestyle": dash, "linewidth": 1.1 if thin else 2.6, "marker": "", "zorder": 3, "solid_capstyle": "butt"}
     parts = ("memory roof", BLUE, (low, roof.ridge)), ("peak", VERMILLION, (roof.ridge, high))
-    for part, ink, ends in parts if flat else parts[:1]:
+    for part, ink, ends in parts[:1] if thin else parts:
         rates = [roof.attainable(x) for x in ends]
         ax.plot(ends, rates, color=BLACK if thin else ink, label=f"{name}, {part}", **style)
 
