@@ -108,8 +108,13 @@ def test_pages_have_the_notes_if_asked(tmp_path):
 ])  # fmt: skip
 def test_slides_show_neither_asserts_nor_the_call_that_draws(tmp_path, source, shown):
     assert cells.lesson_code(source) == shown
-    kept = new_code_cell(source, metadata={"tags": ["show-code"]})
-    assert exported(tmp_path, kept).select_one(".code").get_text().strip() == source
+
+
+def test_folded_code_unfolds_on_a_page_and_is_not_on_a_slide(tmp_path):
+    given = new_code_cell("bars = {}\ndraw.bars(bars)", metadata={"jupyter": {"source_hidden": True}})
+    folds = exported(tmp_path, given, kind="pages").select("details:not([open]) .code")
+    assert [code.get_text().split()[0] for code in folds] == ["bars"]
+    assert not exported(tmp_path, given).select(".code")
 
 
 def test_on_paper_a_guess_asks_for_a_pencil(tmp_path):

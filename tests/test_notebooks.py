@@ -13,10 +13,11 @@ import pytest
 from PIL import Image
 
 from helpers.exercises import EXERCISES, GUESSES
+from helpers.export.cells import folded
 from tests.tools import refresh
 from tests.tools.course import NOTEBOOKS, ROOT, exercises, guessed, keys, lesson, pace, read, sections, tags
 
-KNOWN_TAGS = {"nbval-ignore-output", "raises-exception", "exercise", "exercise-spec", "show-code"}
+KNOWN_TAGS = {"nbval-ignore-output", "raises-exception", "exercise", "exercise-spec"}
 # A time of day, an object's address, a file's path or a version would differ on the next machine.
 VOLATILE = re.compile(
     r"\d\d:\d\d:\d\d|\b20\d\d-\d\d-\d\d\b|\b0x[0-9a-f]{8,}\b"
@@ -114,18 +115,34 @@ def test_code(notebook):
         assert not imports, f"belongs in the first code cell: {imports}"
 
 
+def test_folded_code_only_draws(notebook):
+    """Who leaves it folded misses nothing: it ends in a picture, and no other cell needs what it sets."""
+    uses = [(cell, *stored_and_loaded(cell)) for cell in code_cells(notebook)]
+    for cell, stored, _ in [use for use in uses if folded(use[0])]:
+        assert cell.source.startswith("# The picture\n") and not guessed(cell), cell.source
+        assert cell.source.splitlines()[-1].startswith("draw."), cell.source
+        needed = {name for other, own, loaded in uses if other is not cell for name in stored & (loaded - own)}
+        assert not needed, f"other cells need {needed} of\n{cell.source}"
+
+
+def stored_and_loaded(cell):
+    """The names that a cell sets at its top level, and those that it reads there."""
+    names = {"STORE_NAME": set(), "LOAD_NAME": set()}
+    for step in dis.get_instructions(compile(cell.source, cell.id, "exec")):
+        names.get(step.opname, set()).add(step.argval)
+    return names["STORE_NAME"], names["LOAD_NAME"]
+
+
 def test_a_guess_is_compared_with_what_its_own_section_measured(notebook):
     """A learner who runs an earlier section again shall not change what a later guess is compared with."""
     setters, guesses = defaultdict(set), []
     for number, section in enumerate(sections(notebook)):
         for cell in (cell for cell in section if cell.cell_type == "code"):
-            names = {"STORE_NAME": set(), "LOAD_NAME": set()}
-            for step in dis.get_instructions(compile(cell.source, cell.id, "exec")):
-                names.get(step.opname, set()).add(step.argval)
-            for name in names["STORE_NAME"]:
+            stored, loaded = stored_and_loaded(cell)
+            for name in stored:
                 setters[name].add(number)
             if guessed(cell):
-                guesses.append((cell.id, names["LOAD_NAME"] - names["STORE_NAME"]))
+                guesses.append((cell.id, loaded - stored))
     twice = [(cell, name) for cell, names in guesses for name in names if len(setters[name]) > 1]
     assert guesses and not twice, f"set in several sections: {twice}"
 

@@ -19,15 +19,6 @@ guess("relu_bytes", "2 bytes in and 2 bytes out for each number.",
     ((7.9e6, 8.5e6), "A number has 2 bytes here, not 4."),
     ((0.9e6, 1.1e6), "That is how many numbers there are: each has 2 bytes, and is read and written."))
 
-guess("square_matmul", "It is n/3: 2n³ FLOPs, and three matrices of 2n² bytes each.",
-    (1024, "Three matrices move, not one."),
-    (512, "The result is written, too."),
-    (1 / 3, "You dropped n."), (1024 / 9, "You divided by 3 twice."),
-    (256, "Three matrices move: two are read, one is written."),
-    (1024 / 6, "Half of it: a multiply-add is two FLOPs, and a number has 2 bytes here."),
-    (2048 / 3, "A number has 2 bytes."),
-    (2048, "Those are the FLOPs for each number of the result."))
-
 guess("memory_bound_of_five", "All but the matmul.",
     (5, "The matmul uses each number that it reads a thousand times."),
     (1, "That one is compute-bound: the question is how many are not."),

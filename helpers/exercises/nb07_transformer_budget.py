@@ -10,13 +10,13 @@ from helpers.exercises.exercise import exercise, guess
 guess("block_keeps", "Almost every box keeps its input. That of GELU and down is four times as wide.",
     (1, "That is its input or its output: each box keeps its own."),
     (4, "So wide is the hidden tensor: two boxes keep one each, and nearly all others their own input."),
-    ((3.5, 8.5), "The hidden tensor alone, kept before and after the GELU, makes 8: attention and norms keep, too."),
+    ((3.5, 8.5), "So much the two wide tensors keep, around the GELU, or less: attention and norms keep, too."),
     (64, "Only GELU and down keep a wide tensor. What two boxes need is kept once, and an addition keeps nothing."),
     (34, "34 is known as a number of bytes, in 16 bits and with dropout: here the unit is the size of the input."))
 guess("peak_of_step", "Three tables of 10.24 MB are alive at once, on top of weights, moments and activations.",
     (35.9, "That is the sum: some of its terms are not there yet, and two more tables are."),
     ((1, 35), "Some terms are not there yet. But the loss and its backward pass make tables of their own."),
-    *((mb, "Is that the sum and one or two more tables? No weight has its gradient yet.") for mb in (46.1, 56.4)),
+    *((mb, "Is that the sum and one or two more tables? No weight has its gradient yet.") for mb in (46, 56.4)),
     (31.7, "Did you count one table, the logits? Others of its size are made."),
     (66.6, "That is the sum and three tables: but no weight has its gradient yet, and the logits are gone."),
     (42, "Did you count two tables of that size?"),
@@ -43,7 +43,7 @@ guess("each_of_eight", "A step reads the weights and eight caches, 69.5 + 8 · 1
     (lambda right: 2 * right, "Twice too much: two devices halve the time, and only once."),
     (lambda right: 8 * right, "That is for all eight together."),
     *((near, "Each user gets a token from each step: do not divide by 8. (In ms? How many steps make a second?)")
-      for near in (10.37, 10.44)),  # the ms for the weights, an eighth of what is right
+      for near in (10, 10.4)),  # the ms for the weights, an eighth of what is right
     (95.7, "That reads the weights alone, or one cache: each of the eight has a cache of its own."),
     (lambda right: 1 / right, "If these are seconds for a token: how many tokens make a second?"),
     ((900, 20_000), "All weights are read for each step: how many steps does that leave in a second?"),
@@ -64,7 +64,7 @@ exercise("gated_mlp_kept",
     *((_gated(*kept), "Gate and up share their input, kept once. Have you asked SiLU, the product and down?")
       for kept in ((1, 2), (2, 2), (2, 3))),
     (_gated(5, 2), "Gate and up share their input, kept once, and one hidden tensor is too many."),
-    (_gated(5), "One hidden tensor too many: what two operations need is kept once."),
+    *((_gated(hidden), "Too many hidden tensors: what two operations need is kept once.") for hidden in (5, 6)),
     (_gated(4, 2), "Gate and up have the same input: it is kept once, and nothing here keeps the output."),
     (_gated(3, 2), "Gate and up have the same input, kept once, and one of the four hidden tensors is missing."),
     (_gated(3, 0), "The input is missing, and a tensor of the hidden width."),
@@ -195,6 +195,11 @@ exercise("loss_parts",
     (lambda m, h, t, v: ceil(t / ((m - h) // (12 * v))) if (m - h) // (12 * v) else math.inf,
      "The room may be negative, too: then nothing fits."),
     (lambda m, h, t, v: ceil(t / ((m - h) // (12 * v))), "The room may be too small for one token, or negative."),
+    (lambda m, h, t, v: ceil((h + 12 * t * v) / m), "What is held stays whole in each part: only the tables are cut."),
+    (lambda m, h, t, v: next((k for k in range(1, t + 1) if h + 12 * (t // k) * v <= m), math.inf),
+     "The largest part has the average rounded up: t // k forgets the tokens left over."),
+    (lambda m, h, t, v: next((k for k in range(1, t + 1) if h + 12 * ceil(t / k) * v < m), math.inf),
+     "What takes exactly the memory fits."),
     (lambda m, h, t, v: _parts()(m, h, t, 1), "Each token has a number for each entry of the vocabulary."),
     ],
     cases=[(30_000_000, 21_500_000, 512, 5000), (40 * 10**9, 27 * 10**9, 8192, 128_256), (1000, 500, 10, 12),
@@ -214,7 +219,8 @@ exercise("requests_that_fit", 45e9 // _CACHE, [
     (45e9 // (4096 * _PER_TOKEN), "That is for 4096 tokens: these requests have 6000."),
     *((count, "The weights take 35 GB of the 80: caches get the rest.")
       for count in (80e9 // _CACHE, 80e9 / _CACHE, 41)),
-    (45 * 2**30 // _CACHE, "Near: compute the cache of 6000 tokens in bytes, and take a GB as 10⁹ bytes."),
+    *((count, "Near: compute the cache of 6000 tokens in bytes, and take a GB as 10⁹ bytes.")
+      for count in (20, 21, 45 * 2**30 // _CACHE)),
     *((count, "Requests are whole: round down.") for count in (45e9 / _CACHE, 23)),
 ], tolerance=1e-3)
 
@@ -225,7 +231,7 @@ exercise("gpt3_scores", 3, [  # it comes out as 2.98
     (4, "That gives 21.9 %."),
     (2, "Count from the 19.7 % without any: how often does the term fit into what is printed on top?"),
     (0.213 * 125 / 24.6, "That is the ratio of the two MFUs: how many shares of attention make it up?"),
-    *((k, "Keep more digits than 19.7 and 20.2 have: k is close to a whole number.") for k in (2.9, 3.2)),
+    *((k, "Keep more digits than 19.7 and 20.2 have: k is close to a whole number.") for k in (2.5, 2.9, 3.2)),
     (2 * (0.213 * 125 / 24.6 - 1) / _SCORES, "6 · L · D · T is half of attention: take 12 · L · D · T."),
     (3 * (0.213 * 125 / 24.6 - 1) / _SCORES, "4 · L · D · T is the forward pass alone: take 12 · L · D · T."),
     ((0.213 * 125 / 24.6 - 1) / _SCORES / 6, "You compared 12 · L · D · T with N: compare it with 6N."),

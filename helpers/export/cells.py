@@ -12,6 +12,11 @@ def slide_type(cell: NotebookNode) -> str:
     return cell.metadata.get("slideshow", {}).get("slide_type", "")
 
 
+def folded(cell: NotebookNode) -> bool:
+    """Whether JupyterLab folds the code of a cell: it draws a picture, and is no part of the lesson."""
+    return cell.metadata.get("jupyter", {}).get("source_hidden", False)
+
+
 def for_page(notebook: NotebookNode, notes: bool = False) -> NotebookNode:
     """The notebook as a page shows it, changed in place: with the teacher's notes only if asked."""
     notebook.cells = [_on_paper(cell) for cell in notebook.cells if notes or slide_type(cell) != "notes"]
@@ -45,8 +50,8 @@ def for_slides(notebook: NotebookNode) -> NotebookNode:
                 before, after = '<aside class="notes">', "</aside>"
                 cell.source = cell.source.replace("<details>", "<details open>", 1)
         cell.metadata.update(before=before, after=after)
-        if cell.cell_type == "code" and "show-code" not in cell.metadata.get("tags", []):
-            cell.source = lesson_code(cell.source)
+        if cell.cell_type == "code":
+            cell.source = "" if folded(cell) else lesson_code(cell.source)
     notebook.cells[-1].metadata.after += fragment + end
     return notebook
 

@@ -9,6 +9,8 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
+from helpers.export.cells import folded
+
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb"))
 # What a kernel runs first where nothing measured is compared: every measurement ends after a twentieth of its time.
@@ -88,11 +90,11 @@ def pace(cells: list[NotebookNode]) -> dict[str, int]:
     """What these cells of a lesson ask for, and the minutes that a strict reader needs for them, to the nearest 5.
 
     The rates are those of some sixty readings. Words are those of the markdown cells as `plain`
-    reads them, tables and formulas included; lines of code those that are not blank; guesses calls of `compare`;
-    figures the pictures among the outputs, first states of views included.
+    reads them, tables and formulas included; lines of code those that are neither blank nor folded; guesses
+    calls of `compare`; figures the pictures among the outputs, first states of views included.
     """
     text = "\n".join(plain(cell.source) for cell in cells if cell.cell_type == "markdown")
-    code = "\n".join(cell.source for cell in cells if cell.cell_type == "code")
+    code = "\n".join(cell.source for cell in cells if cell.cell_type == "code" and not folded(cell))
     kinds = [kind for cell in cells for output in cell.get("outputs", ()) for kind in output.get("data", ())]
     words = sum(any(map(str.isalnum, word)) for word in text.split())
     lines = sum(bool(line.strip()) for line in code.splitlines())

@@ -14,7 +14,7 @@ from nbclient import NotebookClient
 from nbformat import NotebookNode
 
 from tests.tools import cover
-from tests.tools.course import chosen, lesson, pace, read, tags
+from tests.tools.course import chosen, lesson, pace, read
 
 _KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 _WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -24,7 +24,7 @@ def clean(notebook: NotebookNode) -> NotebookNode:
     """Bring a notebook, in place, into the one form that is stored: nothing of this run but what it showed."""
     notebook.metadata = NotebookNode(kernelspec=_KERNEL, language_info={"name": "python"})
     for cell in notebook.cells:
-        kept = {"tags": tags(cell), "slideshow": cell.metadata.get("slideshow")}
+        kept = {key: cell.metadata.get(key) for key in ("tags", "slideshow", "jupyter")}
         cell.metadata = NotebookNode({key: value for key, value in kept.items() if value})
         for output in cell.get("outputs", ()):
             if "data" in output:
