@@ -150,7 +150,7 @@ def test_bits_show_each_digit_and_the_place_values(fmt):
     (lambda: draw.bandwidth_sweep(SWEEP, {}, disturbed=[2**20]), "1 of 3 points are disturbed: 1 MiB."),
     (lambda: draw.bandwidth_sweep({2**14: 8e9, 2**15: 6e9, 2**16: 2e9}, {"L1": 2**15}), "3.5 times as fast in L1"),
     (lambda: draw.bandwidth_sweep({2**14: 8e9, 2**16: 6e9, 2**18: 2e9}, {"L1": 2**14}), "4 times as fast in L1"),
-    (lambda: draw.memory_over_time({"": trace()}, "t", rise=4e3), "operations so far, of 4 (linear, 0 to 3)"),
+    (lambda: draw.memory_over_time({"": trace()}, "t", rise=4e3), "of 4 (where memory rises most) (linear, 0 to 3)"),
     (lambda: draw.block(LLAMA, 1, 8192, upto=7), "gated SiLU and down keep 68% of all bytes kept"),
 ])  # fmt: skip
 def test_what_no_notebook_shows_is_said_in_words(call, words):
@@ -211,6 +211,7 @@ def test_an_empty_text_widens_the_cell_before_it():
 
 
 @pytest.mark.parametrize(("call", "words"), [
+    (lambda: draw.roofline({}), "needs a roof at least"),
     (lambda: draw.roofline({"CPU": CPU}, moves=[("a", "b")]), "there is no point a, b"),
     (lambda: draw.storage(torch.zeros(25), "t"), "1 to 24 cells and at most 6 tensors, got 25 and 1"),
     (lambda: draw.storage(torch.zeros(2, 2, 2, 2), "t"), "at most 3 dimensions"),

@@ -215,7 +215,8 @@ def memory_over_time(traces: Mapping[str, Trace], title: str, levels: Sizes | No
         rises = [op for op in range(1, len(memory)) if memory[op] - memory[op - 1] >= rise]
         if not rises:
             raise ValueError(f"no op adds {units.si(rise, 'B')}: give a smaller rise")
-        ax.set(xlim=(max(rises[0] - 8, 0), min(rises[-1] + 12, first)), xlabel=f"operations so far, of {len(memory)}")
+        where = f"operations so far, of {len(memory)} (where memory rises most)"
+        ax.set(xlim=(max(rises[0] - 8, 0), min(rises[-1] + 12, first)), xlabel=where)
         for place, op in enumerate(rises, 1):
             height = 0.3 * memory[op - 1] + 0.7 * memory[op]
             note(ax, f"{place}", (op, height), (4, 0), weight="bold", color=INKS[BLUE])

@@ -55,8 +55,10 @@ def roofline(
     measured. `thin` are further slopes, dashed or dotted, with their names; beside them each point has a line to the
     lowest of the roofs.
     `moves` names pairs of points: an arrow leads from first to second, with the gain. `intensities`: ends of the axis.
-    Raises ValueError for a move between points that are not there.
+    Raises ValueError without a roof, and for a move between points that are not there.
     """
+    if not roofs:
+        raise ValueError("a roofline plot needs a roof at least, such as {'H100': Roofline(989.5e12, 3.35e12)}")
     places = {point.label: (point.intensity, point.measured or point.predicted) for point in points}
     if missing := {name for pair in moves for name in pair} - set(places):
         raise ValueError(f"there is no point {', '.join(sorted(missing))} to draw a move of; there are {list(places)}")
