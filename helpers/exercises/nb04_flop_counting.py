@@ -17,7 +17,7 @@ guess("triple_loop", "20 elements, each with 3 multiplications and 2 additions."
 
 guess("zeros_of_six", "It has a rule for products of matrices, and none here for anything else, not even for x @ v.",
     (2, "x + x and GELU are two of them. What of products with a vector, and of attention on a CPU?"),
-    (3, "Is attention among them, as in section 1? Then look at the products with a vector."),
+    (3, "Is attention among them, as the count before shows? Then look at the products with a vector."),
     (4, "One is missing: is it a product with a vector, or attention on a CPU?"),
     (6, "x @ x has a rule: 2mnk."), (0, "Section 1 has shown one of them."),
     (1, "Section 1 has shown one of them, and there are more."))
