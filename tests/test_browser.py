@@ -12,7 +12,7 @@ import pytest
 from helpers import explore, formats, specs, storage, units
 from helpers.explore.views import OPS
 from helpers.export import documents
-from helpers.export.cells import slide_type
+from helpers.export.cells import folded, slide_type
 from helpers.model import MODELS
 from helpers.units import si
 from tests.tools import browser
@@ -59,7 +59,7 @@ def test_run_all(desk, path):
     loud = page.locator("[data-mime-type$=stderr], [data-mime-type$=error]").all_text_contents()
     assert len(loud) == errors and all(text.startswith("-----") for text in loud), loud  # tracebacks, and nothing else
     prompts = page.locator(".jp-CodeCell .jp-InputPrompt").all_text_contents()
-    assert [prompt.strip() for prompt in prompts] == [f"[{k + 1}]:" for k in range(len(code))]
+    assert [prompt.strip() for prompt in prompts] == ["" if folded(c) else f"[{k}]:" for k, c in enumerate(code, 1)]
     expect(page.locator(VIEWS)).to_have_count(views)
     expect(page.locator(PICTURES)).to_have_count(len(alts) - views)
     assert all(page.locator(PICTURES).evaluate_all("pictures => pictures.map((picture) => picture.alt)"))
