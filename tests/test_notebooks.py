@@ -115,12 +115,13 @@ def test_code(notebook):
         assert not imports, f"belongs in the first code cell: {imports}"
 
 
-def test_folded_code_only_draws(notebook):
-    """Who leaves it folded misses nothing: it ends in a picture, and no other cell needs what it sets."""
+def test_folded_code_only_shows(notebook):
+    """Who leaves it folded misses nothing: it ends in a picture or a table, and no other cell needs what it sets."""
     uses = [(cell, *stored_and_loaded(cell)) for cell in code_cells(notebook)]
     for cell, stored, _ in [use for use in uses if folded(use[0])]:
-        assert cell.source.startswith("# The picture\n") and not guessed(cell), cell.source
-        assert cell.source.splitlines()[-1].startswith("draw."), cell.source
+        heading, *_, last = cell.source.splitlines()
+        kind = {"# The picture": "draw.", "# The table": "units.table("}[heading]
+        assert last.startswith(kind) and not guessed(cell), cell.source
         needed = {name for other, own, loaded in uses if other is not cell for name in stored & (loaded - own)}
         assert not needed, f"other cells need {needed} of\n{cell.source}"
 

@@ -13,7 +13,7 @@ def slide_type(cell: NotebookNode) -> str:
 
 
 def folded(cell: NotebookNode) -> bool:
-    """Whether JupyterLab folds the code of a cell: it draws a picture, and is no part of the lesson."""
+    """Whether JupyterLab folds the code of a cell, since it is no part of the lesson: a picture, or a table."""
     return cell.metadata.get("jupyter", {}).get("source_hidden", False)
 
 
