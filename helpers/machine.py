@@ -99,6 +99,9 @@ class Peak:
 
     disturbed = property(lambda self: self.timing.disturbed)
 
+    def __repr__(self) -> str:
+        return f"{units.si(self.flop_per_s, 'FLOP/s')} ({self.dtype}{', disturbed' * self.disturbed})"
+
 
 @dataclass(frozen=True)
 class Bandwidth:
@@ -110,6 +113,9 @@ class Bandwidth:
     timing: Timing
 
     disturbed = property(lambda self: self.timing.disturbed)
+
+    def __repr__(self) -> str:
+        return f"{units.si(self.byte_per_s, 'B/s')} ({self.kernel}{', disturbed' * self.disturbed})"
 
 
 def peak(

@@ -174,7 +174,7 @@ class Comparison(str):
 
 
 def compare(
-    guess: Any, value: Any, unit: str = "", about: str = "", because: str = "", measured: bool = False
+    guess: Any, value: Any, unit: str = "", about: str = "", because: str = "", measured: Any = False
 ) -> Comparison:
     """Put a prediction beside the value, and say how far apart they are.
 
@@ -187,7 +187,8 @@ def compare(
 
     Without a guess the value and `because` stay hidden, so that looking costs a guess. `unit` is the unit of the value
     and of a guess that is a number; it may have a prefix, as "GB" or "KiB". A text may bring its own, as "40 MB".
-    A `measured` value scatters, so a guess within a quarter of it is near enough.
+    A `measured` value scatters, so a guess within a quarter of it is near enough: give True, or a list of the
+    measurements that it comes from, and it is said if one was disturbed.
     `about` names the guess on the list `GUESSES`, whose sentences are said after one was made: in the cell they would
     give it away. Never raises.
     """
@@ -202,7 +203,10 @@ def compare(
         if word and not any(isinstance(one, str) and _same(guess, one) for one, _ in wrong):  # such as "error"
             of, example = f" of {unit}" if unit else "", "2.5e9" if unit in ("B", "FLOP", "B/s", "FLOP/s") else "3"
             return Comparison(f"{exercises.short(guess)} cannot be read as a number{of}: write one, such as {example}.")
-        return Comparison(" ".join(filter(None, [*_compared(guess, value, unit, wrong, measured), known, because])))
+        said = _compared(guess, value, unit, wrong, bool(measured))
+        disturbed = any(run.disturbed for run in (measured if isinstance(measured, list) else ()))
+        again = "Other programs disturbed the measurement: run it again." if disturbed else ""
+        return Comparison(" ".join(filter(None, [*said, known, because, again])))
     except Exception as error:
         return Comparison(
             f"You predicted {exercises.short(guess)}, which cannot be compared ({exercises.described(error)})."

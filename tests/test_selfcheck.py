@@ -486,7 +486,7 @@ def test_what_a_function_prints_is_shown_once(ask, capsys):
     assert "returns None" in ask(lambda n: n, print, cases=[(1,), (2,), (3,)]).message
     assert "returns None" in check("eight_rewrites", lambda x, y, w: None).message
     assert check("eight_rewrites", lambda x, y, w: (x, y)).message == "expected 8 results, got 2."
-    assert check("mac_or_flop", ["MAC", "FLOP", "MAC", "FLOP"]).message == "correct."  # in one list
+    assert check("above_the_roof", ["cache", "clock", "dtype", "count"]).message == "correct."  # in one list
     large = check("distances", lambda a, b: torch.zeros(2048, 2048))  # judged at once, not after ten seconds
     assert "got (2048, 2048)" in large.message
     assert capsys.readouterr().out == "1\n"

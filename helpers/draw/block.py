@@ -108,7 +108,7 @@ def block(
         if len(kernel) > 1 and upto >= 5:
             size = right + 4 - 380, _ROW * len(kernel) - 6  # a frame around what belongs to all of them
             ax.add_patch(Rectangle((380, _y(first - 0.5) + 3), *size, fill=False, edgecolor=INKS[GREY]))
-            _write(ax, 386, _y(first), f"these {len(kernel)} boxes are one kernel", fontsize=8)
+            _write(ax, 386, _y(first), "one kernel", fontsize=8)
         if upto >= 6:
             _write(ax, 624, _y(middle), own["bound"], "right", fontsize=8, color=INKS[ink])
         for x, part, colour in ((508, "seconds", ink), (634, "keeps", BLACK))[: max(upto - 5, 0)]:
@@ -117,7 +117,7 @@ def block(
     if upto == 4:  # the attention products together
         top, foot = (_y([box.name for box in boxes].index(name)) for name in ("scores", "weighted sum"))
         ax.plot([540, 548, 548, 540], [top, top, foot, foot], color=INKS[GREY], linewidth=1.2, **_PLAIN)
-        _write(ax, 556, (top + foot) / 2, f"together {share:.0%}", weight="bold")
+        _write(ax, 556, (top + foot) / 2, f"both products\ntogether {share:.0%}", weight="bold")
     ax.plot([30, right], [_y(row - 0.5)] * 2, color=BLACK, linewidth=0.8, **_PLAIN)
     _write(ax, _MIDDLE, _y(row), "the block", "center", weight="bold")
     total = whole | {"ridge": "no side", "parameters": _short(sum(box.parameters for box in boxes))}

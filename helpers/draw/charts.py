@@ -228,6 +228,6 @@ def memory_over_time(traces: Mapping[str, Trace], title: str, levels: Sizes | No
     if last != first:
         ax.vlines([first, last], 0, 0.9 * top, GREY, linewidth=1, linestyle=":", label="_ends")
         arrow(ax, (first, 0.85 * top), (last, 0.85 * top), BLACK)
-        note(ax, f"{last / first - 1:+.0%}", ((first + last) / 2, 0.92 * top), (0, 0), ha="center")
+        note(ax, f"{last / first - 1:+.0%} FLOPs", ((first + last) / 2, 0.92 * top), (0, 0), ha="center")
     _levels(ax, levels or {}, min(trace.memory[0] for trace in traces.values()))
     return fig, f"{'; '.join(found)}."

@@ -152,7 +152,7 @@ def rows(ax: Axes, names: Iterable[str], head: float = 0.0) -> None:
 def log_ticks(axis: Axis, form: Any = "{x:g}") -> None:
     """Ticks of a logarithmic axis at powers of ten alone, or where these are few at 1, 2, 5, 10, or more of them."""
     low, high = axis.get_view_interval()
-    steps = (1, 1.5, 2, 3, 5, 7) if high < 10 * low else (1, 2, 5) if high < 100 * low else (1,)
+    steps = (1, 1.5, 2, 3, 5, 7) if high < 10 * low else (1, 2, 5) if high < 200 * low else (1,)
     axis.set_major_locator(LogLocator(subs=steps))
     axis.set_major_formatter(form)
     axis.set_minor_locator(NullLocator())

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import torch
 
-from helpers.exercises.exercise import choices, exercise, guess, part, parts, whole
+from helpers.exercises.exercise import exercise, guess, part, parts, whole
 
 # fmt: off
 
@@ -19,8 +19,8 @@ guess("zeros_of_six", "It has a rule for products of matrices, and none here for
     (2, "x + x and GELU are two of them. What of products with a vector, and of attention on a CPU?"),
     (3, "Is attention among them, as the count before shows? Then look at the products with a vector."),
     (4, "One is missing: is it a product with a vector, or attention on a CPU?"),
-    (6, "x @ x has a rule: 2mnk."), (0, "Section 1 has shown one of them."),
-    (1, "Section 1 has shown one of them, and there are more."))
+    (6, "x @ x has a rule: 2mnk."), (0, "Look at the two counts above: one product got nothing there."),
+    (1, "Attention, as above, or an addition? There are more."))
 
 guess("backward_products", "33.6 for the gradient of w2, 33.6 for that of the hidden layer, 134.2 for that of w1.",
     (134.2, "That is the gradient of w1 alone: the second layer has two more."),
@@ -117,11 +117,32 @@ exercise("conv_flop",
     draw=lambda r: (torch.Size((r.randint(1, 9), c := r.randint(1, 64), r.randint(9, 40), r.randint(9, 40))),
                     torch.Size((r.randint(1, 64), c, k := r.randint(2, 7), k))))
 
-choices("mac_or_flop", ("MAC", "FLOP"),
-    a=("MAC", ("FLOP", "Multiply it out: 3 · 3 · 64 · 64 · 56 · 56 are multiplications alone.")),
-    b=("FLOP", ("MAC", "The product 1024³ is 1.07 billion: this number has the additions in it.")),
-    c=("MAC", ("FLOP", "Two 4 × 4 matrices take 64 multiplications, and as many additions.")),
-    d=("FLOP", ("MAC", "Each of the 175 billion parameters is in one multiply-add per token.")))
+def _step(count: Callable[[int, int], float], of_a_product: float = 2) -> Callable[..., float]:
+    """So many products as `count` says of the layers and of those that are trained."""
+    return lambda layers, frozen, batch, width: count(layers, layers - frozen) * of_a_product * batch * width**2
+
+
+exercise("finetune_flop",
+    _step(lambda n, k: n + 2 * k - 1), [
+    (_step(lambda n, k: n + 2 * k - 1, 1), _MAC),
+    (_step(lambda n, k: n + 2 * k), "The lowest trained layer passes no gradient on: below it nobody needs one."),
+    (_step(lambda n, k: n + k + n - 1),
+     "Below the lowest trained layer nobody needs a gradient: frozen layers there have no product backward."),
+    (_step(lambda n, k: n + k + n), "Only down to the lowest trained layer must a gradient be passed on."),
+    (_step(lambda n, k: 3 * n), "That is the rule of 6, with all trained: which products does nobody need?"),
+    (_step(lambda n, k: 3 * n - 1), "That is with all layers trained: frozen ones need no gradient of their weights."),
+    (_step(lambda n, k: 3 * k - 1), "The frozen layers run forward, too."),
+    (_step(lambda n, k: 3 * k), "The frozen layers run forward, too, and the lowest trained one passes nothing on."),
+    (_step(lambda n, k: n + k), "A trained layer with another trained one below it has a second product backward."),
+    (_step(lambda n, k: 2 * k - 1), "That is the backward pass alone: the forward pass comes on top."),
+    (_step(lambda n, k: 2 * k), "That is the backward pass alone, and the lowest trained layer has one product less."),
+    (_step(lambda n, k: n), "That is the forward pass alone."),
+    (_step(lambda n, k: n + 2 * (n - k) - 1), "`frozen` counts the layers that are not trained."),
+    (lambda n, f, b, w: (n + 2 * (n - f) - 1) * 2 * w**2, "That is for one row: multiply by the batch."),
+    (lambda n, f, b, w: (n + 2 * (n - f) - 1) * 2 * b * w, "A layer has width × width weights."),
+    ],
+    cases=[(2, 0, 1024, 256), (12, 9, 32, 64), (6, 5, 8, 128), (5, 0, 4, 10)],
+    draw=lambda r: (n := r.randint(2, 30), r.randint(0, n - 1), r.randint(1, 99), r.randint(2, 300)))
 
 
 def _gpt(weights: int = 24, scores: int = 4, head: int = 2) -> Callable[..., int]:
@@ -139,6 +160,7 @@ exercise("transformer_flop",
     (lambda n, d, t, v: n * (24 * t * d**2 + 4 * t * d) + 2 * t * d * v,
      "The attention products take T² · D, not T · D: each token looks at T tokens."),
     (lambda n, d, t, v: 6 * (12 * n * d**2 + d * v) * t, "6N is a training step, and has no attention products."),
+    (lambda n, d, t, v: 6 * (12 * n * d**2 + d * v) + 12 * n * t * d, "6N + 12LTD is for a token, in training."),
     (_gpt(28, 0), "The attention products take T² · D, not T · D²: each token looks at T tokens."),
     (_gpt(scores=0, head=0), "You forgot the attention products, and the head."),
     (_gpt(head=1), "The head's multiply-adds are 2 FLOPs each, too."),

@@ -38,19 +38,10 @@ guess("attention_share", "12 · L · D · T over 6N, in full, also what the caus
     (13.3, "That is its share of both together: asked is the share of 6N."),
     (lambda right: right / 100, "In percent, please."), (1, "So it is for short texts: the share grows with T."),
     (50, "That takes texts more than three times as long: the share grows with T."))
-guess("each_of_eight", "A step reads the weights and eight caches, 69.5 + 8 · 1.34 GB: 83.5 steps a second.",
-    (lambda right: right / 2, "Half: of one H100, or with two bytes a number."),
-    (lambda right: 2 * right, "Twice too much: two devices halve the time, and only once."),
-    (lambda right: 8 * right, "That is for all eight together."),
-    *((near, "Each user gets a token from each step: do not divide by 8. (In ms? How many steps make a second?)")
-      for near in (10, 10.4)),  # the ms for the weights, an eighth of what is right
-    (95.7, "That reads the weights alone, or one cache: each of the eight has a cache of its own."),
-    (lambda right: 1 / right, "If these are seconds for a token: how many tokens make a second?"),
-    ((900, 20_000), "All weights are read for each step: how many steps does that leave in a second?"),
-    (lambda right: 1e3 / right, "If these are ms for a token: how many tokens make a second?"))
 guess("own_step", "How near its kernels come to peak and bandwidth, only a clock can tell.",
     (1, "Then all would run at the best rates of this machine."),
-    ((0.01, 0.95), "Faster than predicted? Only where caches serve the bytes."))
+    ((0.01, 0.95), "Faster than predicted? Only where caches serve the bytes."),
+    (lambda right: (max(5, 2 * right), 100), "So it would be if most operations took less time than their launch."))
 
 
 def _gated(hidden: float = 4, inputs: float = 1) -> Callable[..., float]:
@@ -174,7 +165,7 @@ def _parts(
 
 exercise("loss_parts",
     _parts(), [
-    *((_parts(tables), "Section 5 found three tables alive at the peak: log-probabilities, and two gradients.")
+    *((_parts(tables), "Section 4 found three tables alive at the peak: log-probabilities, and two gradients.")
       for tables in (1, 2, 4)),
     (_parts(size=2), "The tables are in float32: 4 bytes a number."),
     (_parts(size=1), "Those are numbers: in float32 each has 4 bytes."),
@@ -190,6 +181,9 @@ exercise("loss_parts",
     (_parts(cut=float), "Parts are whole: round up."),
     (_parts(cut=lambda parts: floor(parts) + 1), "Where the parts come out even, none is left over: use math.ceil."),
     *((_parts(none=none), "If not even one token fits, return math.inf.") for none in (None, 0, -1)),
+    (lambda m, h, t, v: math.inf if m - h <= 12 * v else _parts()(m, h, t, v), "What takes exactly the memory fits."),
+    (lambda m, h, t, v: ceil(t / ((m - h) // (4 * v))) if m - h >= 12 * v else math.inf,
+     "You know that three tables are alive: each token needs room in all three."),
     (lambda m, h, t, v: (m - h) // (12 * v), "So many tokens fit at once: into how many parts does that cut them?"),
     (lambda m, h, t, v: ceil(t / max((m - h) // (12 * v), 1)), "If not even one token fits, return math.inf."),
     (lambda m, h, t, v: ceil(t / ((m - h) // (12 * v))) if (m - h) // (12 * v) else math.inf,
@@ -222,6 +216,7 @@ exercise("requests_that_fit", 45e9 // _CACHE, [
     *((count, "Near: compute the cache of 6000 tokens in bytes, and take a GB as 10⁹ bytes.")
       for count in (20, 21, 45 * 2**30 // _CACHE)),
     *((count, "Requests are whole: round down.") for count in (45e9 / _CACHE, 23)),
+    *((count, "That is for 4096 tokens: these requests have 6000.") for count in (45e9 / (4096 * _PER_TOKEN), 34)),
 ], tolerance=1e-3)
 
 _SCORES = 12 * 96 * 12288 * 2048 / (6 * 175e9)  # of GPT-3: attention over all else

@@ -67,8 +67,8 @@ export default view(["machine", "dtype", "op", "peak", "bandwidth", "batch", "wi
   const taken = [{ x: box.right - wide(heads[0]), y: knee[1] + 1.2 * em, long: wide(heads[0]) },
     { x: knee[0] - wide(heads[1]) / 2, y: knee[1] - 1.1 * em, long: wide(heads[1]) }];
   const free = (x, y, words) => {
-    const long = 0.55 * em * words.length, places = [[1, 1.25], [1, 2.3], [-1, -0.8], [1, 3.4], [-1, -1.9], [1, 4.5],
-      [-1, -3]];
+    const long = 0.55 * em * words.length, places = [[1, 1.25], [-1, -0.8], [1, 2.3], [-1, -1.9], [1, 3.4], [-1, -3],
+      [1, 4.5]];
     for (const [way, rise] of places) {
       const here = { x: way > 0 ? x + 0.6 * em : x - 0.6 * em - long, y: y + rise * em, long, way };
       const clash = taken.some((other) => Math.abs(other.y - here.y) < em && here.x < other.x + other.long
