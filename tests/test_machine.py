@@ -88,7 +88,7 @@ def test_a_peak_is_disturbed_where_time_ran_out_before_a_larger_size(matmuls, st
     plain = stopwatch.seconds
     stopwatch.seconds = lambda fn, *its: setattr(stopwatch, "now", stopwatch.now + 4) or plain(fn, *its)
     found = matmuls()
-    assert (found.size, found.disturbed) == (128, True)
+    assert (found.size, found.disturbed) == (128, True) and repr(found).endswith(", disturbed)")
     assert 512 not in stopwatch.sizes[:-1]  # but at last by one thread
 
 

@@ -111,6 +111,8 @@ def test_code(notebook):
         lines = cell.source.splitlines()
         limit = 30 if lines[0].startswith(("def ", "class ", "@")) else 20
         assert 0 < len(lines) <= limit, f"{len(lines)} lines, at most {limit}; split it:\n{cell.source}"
+        wide = [line for line in lines if len(line) > 92 and not folded(cell)]
+        assert not wide, f"a page or a slide would cut off {wide}"
         imports = [line for line in lines if number and re.match(r"\s*(import|from) ", line)]
         assert not imports, f"belongs in the first code cell: {imports}"
 

@@ -16,6 +16,7 @@ from helpers import selfcheck
 from helpers.exercises import EXERCISES, GUESSES
 from helpers.exercises.exercise import Exercise, exercise, part
 from helpers.selfcheck import check, compare
+from helpers.timing import Timing
 from tests.tools import slips
 from tests.tools.course import NOTEBOOKS
 
@@ -380,6 +381,10 @@ def test_what_is_said_of_a_guess_is_kept_outside_the_cell(monkeypatch):
     assert "27 % too high" in repr(compare(63.5, 50, about="near", measured=True))
     assert repr(compare(36.5, 50, about="near", measured=True)).endswith("27 % too low. Far.")
     assert repr(compare(60, math.nan, about="near", measured=True)) == "You predicted 60; here it cannot be measured."
+    quiet, disturbed = (Timing(1.0, 1.0, 1.0, 9, disturbed=late) for late in (False, True))
+    assert repr(compare(60, 50, measured=[quiet])) == repr(compare(60, 50, measured=True))
+    assert repr(compare(60, 50, measured=[quiet, disturbed])).endswith("disturbed the measurement: run it again.")
+    assert "disturbed" not in repr(compare(..., 50, measured=[disturbed]))
     assert "Slower" in repr(compare(0.5, 1.86, about="gelu_in_a_cache"))
     assert "Slower" not in repr(compare(0.5, 0.86, about="gelu_in_a_cache"))
     assert "It moves" not in repr(compare(..., 12, about="it")) + repr(compare("few", 12, about="it"))
