@@ -233,9 +233,10 @@ def sweep(
     memory, work = torch.ones(most // 4, device=where), []  # ones are written; zeros might not be
     for size in sizes:
         kernels = _kernels(memory[: size // 4], threads)
-        for place, (kernel, (moved, call, parts)) in enumerate(kernels.items()):
-            start = place * len(parts) // len(kernels)  # far from what the other kernels have just used
-            turns = itertools.cycle(parts[start:] + parts[:start])  # each round goes on where the last one left it
+        # Each kernel, and each round, goes on where the last one left off: that slice was used longest ago.
+        turn = itertools.cycle(range(len(kernels["read"][2])))
+        for kernel, (moved, call, parts) in kernels.items():
+            turns = map(parts.__getitem__, turn)
             work.append(((size, kernel, moved), call, turns, seconds / rounds / len(sizes) / len(kernels)))
     found = defaultdict(list)
     for _ in range(rounds):

@@ -132,12 +132,14 @@ def test_what_is_no_float_or_cannot_be_multiplied_has_no_peak(monkeypatch):
 @pytest.mark.parametrize("fast", ["read", "dot", "copy", "add"])
 def test_bandwidth_counts_the_bytes_that_the_best_kernel_moves(stopwatch, nbytes, kernels, fast):
     """A sum of ones, or of their products, has read four bytes for each; a dot product reads as many again."""
-    moved = {}
+    moved, used = {}, []
 
     def seconds(fn, inputs, threads):
         turns = [next(inputs) for _ in range(8)]
         offsets = [its[0].storage_offset() for its in turns]
         assert len(set(offsets)) == max(1, nbytes // 2**23)  # slices take turns
+        assert nbytes < 2**24 or used[-1:] != offsets[:1]  # also from one kernel to the next
+        used.extend(offsets)
         assert {one.untyped_storage().nbytes() for its in turns for one in its} == {nbytes}
         out, count = fn(*turns[0]), len(turns[0])
         kind = "dot" if fn is torch.dot else ("read", "copy", "add")[count - 1]

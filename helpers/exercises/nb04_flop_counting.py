@@ -15,6 +15,10 @@ guess("triple_loop", "20 elements, each with 3 multiplications and 2 additions."
     (40, "You counted the additions."),
     (20, "That is how many elements the result has."))
 
+guess("own_counter", "All its FLOPs are those of products, for which PyTorch's counter has the same rule.",
+    ((50, 99.9), "Which ops should yours lack? Norms, softmax and GELU have no rule in PyTorch's counter, either."),
+    (50, "Both count 2 for a multiply-add."), ((100.1, math.inf), "It cannot find more: it has a single rule."))
+
 guess("zeros_of_six", "It has a rule for products of matrices, and none here for anything else, not even for x @ v.",
     (2, "x + x and GELU are two of them. What of products with a vector, and of attention on a CPU?"),
     (3, "Is attention among them, as the count before shows? Then look at the products with a vector."),
@@ -126,6 +130,8 @@ exercise("finetune_flop",
     _step(lambda n, k: n + 2 * k - 1), [
     (_step(lambda n, k: n + 2 * k - 1, 1), _MAC),
     (_step(lambda n, k: n + 2 * k), "The lowest trained layer passes no gradient on: below it nobody needs one."),
+    (lambda n, f, b, w: (n + 2 * (n - f) - (f == 0)) * 2 * b * w**2,
+     "The input of the lowest trained layer need not be data: nothing below it learns, so nobody needs its gradient."),
     (_step(lambda n, k: n + k + n - 1),
      "Below the lowest trained layer nobody needs a gradient: frozen layers there have no product backward."),
     (_step(lambda n, k: n + k + n), "Only down to the lowest trained layer must a gradient be passed on."),

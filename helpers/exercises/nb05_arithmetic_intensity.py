@@ -24,6 +24,10 @@ guess("memory_bound_of_five", "All but the matmul.",
     (1, "That one is compute-bound: the question is how many are not."),
     (3, "Was it GELU that you left out, or matrix-vector? Of both the bytes take far longer."))
 guess("my_ridge", "", (295, "That is the ridge of an H100's matrix units."))
+guess("race_by_bounds", "1024 over the bytes of a number and the ridge.",
+    (lambda right: 2 * right, "A number has 4 bytes here, not 2."),
+    (lambda right: right / 2, "A number has 2 bytes here."),
+    (lambda right: 4 * right, "Divide by the bytes of a number, too."))
 
 guess("gelu_bytes", "Eight operators move 18 tensors; the fused one moves 2.",
     (8, "Two of the eight read two tensors."),
@@ -40,11 +44,11 @@ guess("critical_rows", "A little more than the ridge, since the activations have
     (650, "Twice too many: a multiply-add is two FLOPs, and a weight has two bytes."),
     (20, "That is the ridge of the vector units."))
 
-guess("decoding_attention", "Nearly S / S: each key and value is read for one query.",
-    (2048, "That is prefill, where thousands of queries share each key."),
-    (4096, "Divide T · S by T + S."), (295, "That is the ridge."),
+guess("decoding_attention", "2 bytes are read for 2 FLOPs; the query itself hardly counts.",
+    (2048, "So it is in prefill, where thousands of queries share each key."),
+    (4096, "Each of the 4096 keys is read, too."), (295, "That is the ridge."),
     (4, "So it is where four query heads share a key: here each has its own."),
-    (2, "A number has 2 bytes here."), (0.5, "T/2 holds where T and S are equal: here T is 1 and S is 4096."))
+    (2, "A number has 2 bytes here."), (0.5, "A multiply-add is two FLOPs."))
 
 guess("users_64", "A step for 64 reads the weights once, and 64 caches.",
     (3.2, "That is how much longer a step takes: it makes 64 tokens."),
@@ -84,6 +88,9 @@ exercise("grouped_attention",
     (lambda T, S, heads, dim, item: 2 * T * S / (item * (heads * T + S)),
      "You counted the FLOPs of one query head: each of them does both matmuls."),
     (lambda T, S, heads, dim, item: 2 * heads * T * S / (heads * T + S), "A number has itemsize bytes."),
+    (lambda T, S, heads, dim, item: 2 * heads * T * S / (item * (heads * T + S)) / dim,
+     "The FLOPs grow with dim, too: each score is a sum of dim products."),
+    (lambda T, S, heads, dim, item: heads, "So it is for one query and many keys, with 2 bytes for each number."),
     *((lambda T, S, heads, dim, item, n=n: 4 * heads * T * S * dim / (item * (2 * heads * T * dim + 2 * S * dim
                                                                             + n * heads * T * S)),
        "You moved the scores: the kernel is fused, they never leave the chip.") for n in (1, 2, 4)),

@@ -174,6 +174,8 @@ exercise("loss_parts",
     *((_parts(whole=float, cut=cut),
        "Tokens are whole: the largest part may have one more than the average, and no longer fit.")
       for cut in (ceil, floor, lambda parts: floor(parts) + 1)),
+    (lambda m, h, t, v: ceil(12 * t * v / (m - h)),
+     "Tokens are whole, so the largest part may have more than the average. And the room may be too small for one."),
     (lambda m, h, t, v: math.inf if h + 12 * v > m else ceil(12 * t * v / (m - h)),
      "Tokens are whole: the largest part may have one more than the average, and no longer fit."),
     (_parts(cut=floor), "The tokens left over need a part of their own: round up."),
