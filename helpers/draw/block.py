@@ -64,7 +64,7 @@ def block(
     if lesson == 7:
         most = sorted(sorted(range(len(sums)), key=lambda place: sums[place]["keeps"])[-2:])
         kept = sum(sums[place]["keeps"] for place in most) / whole["keeps"]
-        finding = f"{' and '.join(kernels[place][0].name for place in most)} keep {kept:.0%} of all bytes kept"
+        finding = f"{kept:.0%} of what is kept is in {' and '.join(kernels[place][0].name for place in most)}"
     else:
         finding += f", in {sum(waits) / sum(times):.0%} of the least time"
     finding = f"{config.name}: {finding}"

@@ -169,7 +169,7 @@ def dots(values: Mapping[str, float | Place], title: str, xlabel: str, roles: Se
     right = {row: pair[-1] / pair[0] if roles else pair[0] for row, pair in table.items()}
     for place, value in enumerate(right.values()):
         look = {"xycoords": ax.get_yaxis_transform(), "weight": "bold", "label": "_right"}
-        note(ax, number(value), (1, place), (8, 0), **look)
+        note(ax, f"{value:.2f}" if roles and 0.1 < value < 10 else number(value), (1, place), (8, 0), **look)
     if roles:
         look = {"xycoords": "axes fraction", "va": "bottom", "fontsize": 8, "label": "_heading"}
         note(ax, f"{roles[1]} /\n{roles[0]}", (1, 1), (8, 2), **look)
@@ -182,12 +182,12 @@ def dots(values: Mapping[str, float | Place], title: str, xlabel: str, roles: Se
 
 @drawn("Memory over time")
 def memory_over_time(traces: Mapping[str, Trace], title: str, levels: Sizes | None = None, backward: int = -1,
-                     rise: float = 0) -> Made:  # fmt: skip
+                     rise: float = 0, alive: Sequence[str] = ()) -> Made:  # fmt: skip
     """Bytes alive in a step, a filled curve for each way to run it, named at its peak, against the FLOPs so far.
 
     `levels` are thin horizontal lines with a name each. `backward` is the first op of the backward pass of the first;
     an arrow leads from the end of the first curve to that of the last. With a `rise` in bytes, only the ops around
-    those that add as much to the first curve are shown, each equally wide, and these are numbered.
+    those that add as much to the first curve are shown, each equally wide, and at these stands what is `alive`.
     """
     fig, ax = canvas(3.1, title, "FLOPs so far", "memory")
     top, found = max(trace.peak for trace in traces.values()), []
@@ -217,9 +217,9 @@ def memory_over_time(traces: Mapping[str, Trace], title: str, levels: Sizes | No
             raise ValueError(f"no op adds {units.si(rise, 'B')}: give a smaller rise")
         where = f"operations so far, of {len(memory)} (where memory rises most)"
         ax.set(xlim=(max(rises[0] - 8, 0), min(rises[-1] + 12, first)), xlabel=where)
-        for place, op in enumerate(rises, 1):
+        for op, name in zip(rises, alive, strict=False):
             height = 0.3 * memory[op - 1] + 0.7 * memory[op]
-            note(ax, f"{place}", (op, height), (4, 0), weight="bold", color=INKS[BLUE])
+            note(ax, name, (op, height), (4, 0), weight="bold", color=INKS[BLUE])
     else:
         ax.xaxis.set_major_formatter(EngFormatter("FLOP"))
     ax.axvline(turn, color=GREY, linewidth=0.8, linestyle=DASHES, label="_backward")

@@ -104,8 +104,9 @@ def roofline(
         ax.plot([x, bend[0], right], [rate, bend[1], better], linewidth=0, marker="", label="_move")  # labels keep off
         label_points(ax, {f"× {number(better / rate)}": bend}, weight="bold")
     look = {"fontsize": 8, "zorder": 7, "weight": "bold" if thin else "normal"}
-    labels = label_points(ax, {point.label: places[point.label] for point in points}, **look)
-    for label, point in zip(labels, points if thin else (), strict=False):
+    order = sorted(points, key=lambda p: p.intensity) if thin else points
+    labels = label_points(ax, {point.label: places[point.label] for point in order}, **look)
+    for label, point in zip(labels, order if thin else (), strict=False):
         label.set(color=INKS[_REGIONS[_region(point, roofs)][1]], bbox=PLATE | {"alpha": 0.7})  # over thin roofs
     found: dict[str, list[str]] = {}
     for point in points:

@@ -90,6 +90,8 @@ exercise("grouped_attention",
     (lambda T, S, heads, dim, item: 2 * heads * T * S / (heads * T + S), "A number has itemsize bytes."),
     (lambda T, S, heads, dim, item: 2 * heads * T * S / (item * (heads * T + S)) / dim,
      "The FLOPs grow with dim, too: each score is a sum of dim products."),
+    (lambda T, S, heads, dim, item: 2 * heads * T / item,
+     "You moved keys and values alone: queries and result count too, and here there may be many."),
     (lambda T, S, heads, dim, item: heads, "So it is for one query and many keys, with 2 bytes for each number."),
     *((lambda T, S, heads, dim, item, n=n: 4 * heads * T * S * dim / (item * (2 * heads * T * dim + 2 * S * dim
                                                                             + n * heads * T * S)),

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from math import ceil, floor, sqrt
+from math import ceil, floor
 
 from helpers.exercises.exercise import exercise, guess
 
@@ -114,40 +114,34 @@ exercise("largest_batch",
           "room = memory - 16 * parameters // devices": "half a byte is nothing"})
 
 
-def _affordable(flop: float = 6, mfu: bool = True, day: float = 86400) -> Callable[..., float]:
-    return lambda devices, days, peak, share, each: sqrt(
-        devices * days * day * peak * (share if mfu else 1) / (flop * each))
+def _accumulated(
+    first: float = 14, later: float = 16, texts: Callable[[int, int], float] = lambda texts, parts: texts // parts
+) -> Callable[..., float]:
+    return lambda n, every, parts, each: (first if parts == 1 else later) * n + texts(every, parts) * each
 
 
-exercise("affordable_model",
-    _affordable(), [
-    (_affordable(mfu=False), "You left out the MFU: nobody gets the peak."),
-    (lambda *a: _affordable()(*a) ** 2 / 2, "x ** 1 / 2 is half of x: write x ** 0.5, or math.sqrt(x)."),
-    (lambda *a: _affordable()(*a[:3], 1 / a[3], a[4]),
-     "You divided by the MFU: it makes the work that gets done less."),
-    (_affordable(2), "Training takes 6 FLOP per parameter and token; 2 is the forward pass alone."),
-    (_affordable(1), "You left out the 6 FLOP per parameter and token."),
-    *((_affordable(day=day), "The peak is per second: a day has 86 400 of them.") for day in (1, 24, 1440, 3600)),
-    (lambda *a: _affordable(mfu=False)(*a) * a[3], "The MFU belongs under the root, once, with all that is delivered."),
-    (lambda *a: _affordable()(*a[:4], 20), "You wrote the 20 in: here it is tokens_each."),
-    (_affordable(3), "Training takes 6 FLOP per parameter and token: a multiply-add is two."),
-    (lambda *a: _affordable()(*a) / 1e9, "Those are billions: return the number of parameters."),
-    (lambda *a: _affordable()(a[0], 1, *a[2:]), "That is one day: multiply by the days."),
-    (lambda *a: _affordable()(*a) ** 2 * a[-1],
-     "That is the work over 6: it goes with the parameters and with the tokens, which grow with them."),
-    (_affordable(8), "8 FLOP are with recomputation: the napkin has 6."),
-    (lambda *a: _affordable()(1, *a[1:]), "That is one device: multiply by the devices."),
-    (lambda *a: _affordable()(*a) ** 2,
-     "Tokens grow with the parameters, so the work goes with N²: take a square root."),
-    (lambda *a: sqrt(_affordable()(*a) ** 2 * a[-1]), "You left out the tokens for each parameter."),
-    *((lambda *a, inside=inside: _affordable(inside)(*a) / (6 / inside) / sqrt(a[-1]),
-       "6 and the tokens for each parameter belong under the root, each of them once.") for inside in (1, 6)),
-    (lambda *a: _affordable()(*a) * a[-1], "That is the number of tokens, or `/ 6 * t` without parentheses."),
+exercise("accumulated_peak",
+    _accumulated(), [
+    (_accumulated(14, 14), "From the second part on, the gradients of the parts before are there."),
+    (_accumulated(16, 16), "In a single part no weight has its gradient yet at the loss."),
+    (_accumulated(16, 14), "It is the other way round: with several parts, gradients are there at the loss."),
+    *((_accumulated(*states, texts=lambda texts, parts: texts),
+       "Only the texts of one part are there at a time.") for states in ((14, 16), (14, 14), (16, 16))),
+    *((_accumulated(*states, texts=lambda texts, parts: 1), "A part has texts / parts texts, not one.")
+      for states in ((14, 16), (14, 14), (16, 16))),
+    (_accumulated(0, 0), "The states are missing: weights, master copies, moments and, in time, gradients."),
+    (_accumulated(14, 18), "The gradients are added up in one place, of 2 bytes for each parameter."),
+    *((lambda n, texts, parts, each, first=first: first * n + (parts - 1) * 2 * n + texts // parts * each,
+       "The gradients are added up: there is one set of them, whatever the number of parts.") for first in (14, 16)),
+    (_accumulated(2, 4), "Master copies and moments are states, too."),
+    (lambda n, texts, parts, each: (14 if parts == 1 else 16) * n / parts + texts // parts * each,
+     "The states are there whole in each part."),
+    (lambda n, texts, parts, each: _accumulated()(n, texts, parts, each) / 1e9, "Bytes, please, not GB."),
     ],
-    cases=[(64, 30, 989.5e12, 0.4, 20), (8, 14, 989.5e12, 0.5, 200), (1, 1, 312e12, 0.3, 20)],
-    draw=lambda r: (r.randint(2, 999), r.randint(2, 99), r.randint(10, 999) * 1e12,
-                    r.choice((0.3, 0.4)), r.randint(5, 300)),
-    same={"return math.sqrt(delivered // (6 * tokens_each))": "half a parameter is nothing"})
+    cases=[(1_000_000, 8, 1, 2_000_000), (1_000_000, 8, 2, 2_000_000), (8 * 10**9, 16, 4, 3 * 10**9),
+           (1000, 6, 6, 500)],
+    draw=lambda r: (r.randint(1, 999) * 1000, (k := r.randint(1, 8)) * r.randint(1, 9), k, r.randint(1, 999) * 1000),
+    same={"return states * parameters + texts / parts * per_text": "parts divides texts"})
 
 
 _PER_TOKEN = 2 * 80 * 8 * 128 * 2  # bytes of cache: Llama 3 70B in bfloat16
@@ -186,6 +180,8 @@ exercise("loss_parts",
     (lambda m, h, t, v: math.inf if m - h <= 12 * v else _parts()(m, h, t, v), "What takes exactly the memory fits."),
     (lambda m, h, t, v: ceil(t / ((m - h) // (4 * v))) if m - h >= 12 * v else math.inf,
      "You know that three tables are alive: each token needs room in all three."),
+    (lambda m, h, t, v: k if (k := ceil(12 * t * v / max(m - h, 1))) <= t else math.inf,
+     "Tokens are whole: the largest part may have one more than the average, and no longer fit."),
     (lambda m, h, t, v: (m - h) // (12 * v), "So many tokens fit at once: into how many parts does that cut them?"),
     (lambda m, h, t, v: ceil(t / max((m - h) // (12 * v), 1)), "If not even one token fits, return math.inf."),
     (lambda m, h, t, v: ceil(t / ((m - h) // (12 * v))) if (m - h) // (12 * v) else math.inf,
