@@ -187,7 +187,8 @@ def memory_over_time(traces: Mapping[str, Trace], title: str, levels: Sizes | No
 
     `levels` are thin horizontal lines with a name each. `backward` is the first op of the backward pass of the first;
     an arrow leads from the end of the first curve to that of the last. With a `rise` in bytes, only the ops around
-    those that add as much to the first curve are shown, each equally wide, and at these stands what is `alive`.
+    those that add as much to the first curve are shown, each equally wide; `alive` says what is there after each rise
+    or fall of that size.
     """
     fig, ax = canvas(3.1, title, "FLOPs so far", "memory")
     top, found = max(trace.peak for trace in traces.values()), []
@@ -217,9 +218,11 @@ def memory_over_time(traces: Mapping[str, Trace], title: str, levels: Sizes | No
             raise ValueError(f"no op adds {units.si(rise, 'B')}: give a smaller rise")
         where = f"operations so far, of {len(memory)} (where memory rises most)"
         ax.set(xlim=(max(rises[0] - 8, 0), min(rises[-1] + 12, first)), xlabel=where)
-        for op, name in zip(rises, alive, strict=False):
-            height = 0.3 * memory[op - 1] + 0.7 * memory[op]
-            note(ax, name, (op, height), (4, 0), weight="bold", color=INKS[BLUE])
+        turns = [op for op in range(1, len(memory)) if abs(memory[op] - memory[op - 1]) > 0.99 * rise]
+        for (op, end), name in zip(itertools.pairwise([*turns, len(memory)]), alive, strict=False):
+            short = end < op + 2  # there its name stands before it
+            look = {"weight": "bold", "color": INKS[BLUE], "ha": "right" if short else "left"}
+            note(ax, name, (op, memory[op] - 0.06 * top), (-4 if short else 4, 0), **look)
     else:
         ax.xaxis.set_major_formatter(EngFormatter("FLOP"))
     ax.axvline(turn, color=GREY, linewidth=0.8, linestyle=DASHES, label="_backward")
