@@ -60,7 +60,7 @@ def block(
     sums, whole = [_sums(kernel) for kernel in kernels], _sums(boxes)
     flops, times = [box.flops for box in boxes], [own["seconds"] for own in sums]
     waits = [own["seconds"] for own in sums if own["bound"] == "memory"]
-    finding = f"{len(waits)} of {len(sums)} kernels wait for memory"
+    finding = f"{len(waits)} of {len(sums)} kernels are memory-bound"
     if lesson == 7:
         most = sorted(sorted(range(len(sums)), key=lambda place: sums[place]["keeps"])[-2:])
         kept = sum(sums[place]["keeps"] for place in most) / whole["keeps"]

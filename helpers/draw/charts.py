@@ -220,9 +220,8 @@ def memory_over_time(traces: Mapping[str, Trace], title: str, levels: Sizes | No
         ax.set(xlim=(max(rises[0] - 8, 0), min(rises[-1] + 12, first)), xlabel=where)
         turns = [op for op in range(1, len(memory)) if abs(memory[op] - memory[op - 1]) > 0.99 * rise]
         for (op, end), name in zip(itertools.pairwise([*turns, len(memory)]), alive, strict=False):
-            short = end < op + 2  # there its name stands before it
-            look = {"weight": "bold", "color": INKS[BLUE], "ha": "right" if short else "left"}
-            note(ax, name, (op, memory[op] - 0.06 * top), (-4 if short else 4, 0), **look)
+            place = op if end > op + 1 or len(name) == 1 else end  # beside a step that is too short for it
+            note(ax, name, (place, memory[op] - 0.06 * top), (4, 0), weight="bold", color=INKS[BLUE])
     else:
         ax.xaxis.set_major_formatter(EngFormatter("FLOP"))
     ax.axvline(turn, color=GREY, linewidth=0.8, linestyle=DASHES, label="_backward")

@@ -196,6 +196,8 @@ exercise("bottleneck",
      "Both times may come near: then the longer of the two is the answer."),
     (lambda f, b, s, p, w: "impossible" if s > 2 * max(f / p, b / w) else "neither" if s < max(f / p, b / w)
      else _bottleneck(f, b, s, p, w), "You swapped impossible and neither: faster than the roof is impossible."),
+    (lambda f, b, s, p, w: "neither" if s > 2 * f / p and s >= max(f / p, b / w) else _bottleneck(f, b, s, p, w),
+     "Half of what the roof allows, not half of the peak."),
     (lambda *a: _bottleneck(*a, slow=1), "Up to twice the time is close enough: only beyond that it is neither."),
     *((lambda *a, name=name: _bottleneck(*a, name=name), "You swapped the two: the larger time is the bottleneck.")
       for name in (lambda c, m: "memory" if m < c else "compute", lambda c, m: "compute" if m > c else "memory")),
