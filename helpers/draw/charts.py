@@ -56,13 +56,14 @@ def lines(series: Series, title: str, xlabel: str, ylabel: str, log: str = "",
 
 @drawn("Bars")
 def bars(sizes: Mapping[str, float | Sizes], title: str, xlabel: str, limit: tuple[str, float] | None = None,
-         ends: Mapping[str, str] | None = None) -> Made:  # fmt: skip
+         ends: Mapping[str, str] | None = None, ghost: str = "") -> Made:  # fmt: skip
     """A bar per row from 0, its size beside it: one number, or the sizes of its named parts (six at most), stacked.
 
     A part named "" is left empty, as in a waterfall; one too small for its number has none, or there one beside it.
     Parts that occur in several rows are named where they are widest, or in a legend if one has no room, but not in a
-    waterfall. `limit` is a name and a place for a line, `ends` a text for a row in place of its size. A row named ""
-    is a gap. Raises ValueError for more parts, for negative sizes and for no bars.
+    waterfall. `limit` is a name and a place for a line, `ends` a text for a row in place of its size, `ghost` a part
+    that is not there, which has a dashed outline. A row named "" is a gap. Raises ValueError for more parts, for
+    negative sizes and for no bars.
     """
     stacks = {row: size if isinstance(size, Mapping) else {"_size": size} for row, size in sizes.items()}
     parts = sorted(dict.fromkeys(part for stack in stacks.values() for part in stack), key=bool)  # the empty one first
@@ -78,6 +79,8 @@ def bars(sizes: Mapping[str, float | Sizes], title: str, xlabel: str, limit: tup
     fig, ax = canvas(room + (0.48 if named else 0.4) * len(stacks), title, xlabel)
     for (part, widths), (tint, ink) in zip(table.items(), looks, strict=False):
         look = {"color": tint, "edgecolor": ink, "label": part or "_room"}
+        if part and part == ghost:
+            tint, look = "white", look | {"color": "white", "linestyle": "--"}
         stacked = ax.barh(range(len(stacks)), widths, 0.68 if named else 0.6, starts, **look)
         parted = [len(row) > 1 and not ("" in row and row[""] == 0) for row in stacks.values()]
         texts = [number(w) if part and more else "" for w, more in zip(widths, parted, strict=True)]
@@ -91,8 +94,8 @@ def bars(sizes: Mapping[str, float | Sizes], title: str, xlabel: str, limit: tup
                 note(ax, text, (starts[place], place), (-4, 0), ha="right")
         starts += widths
     for place, (row, total) in enumerate(totals.items()):
-        if row:
-            note(ax, (ends or {}).get(row, number(total)), (total, place), weight="bold", bbox=PLATE)
+        if row and (text := (ends or {}).get(row, number(total))):
+            note(ax, text, (total, place), weight="bold", bbox=PLATE)
     for place, before in enumerate([*totals.values()][:-1] if "" in table else (), 1):
         if table[""][place] == before:  # it goes on where the bar before ended
             ax.vlines(before, place - 0.7, place - 0.3, GREY, linewidth=1.2)

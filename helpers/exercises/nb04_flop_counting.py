@@ -151,39 +151,49 @@ exercise("finetune_flop",
     draw=lambda r: (n := r.randint(2, 30), r.randint(0, n - 1), r.randint(1, 99), r.randint(2, 300)))
 
 
-def _gpt(weights: int = 24, scores: int = 4, head: int = 2) -> Callable[..., int]:
-    """Of a layer's products `weights` T·D² are with parameters, `scores` T²·D are those of attention."""
-    return lambda n, d, t, v: n * (weights * t * d**2 + scores * t**2 * d) + head * t * d * v
+def _llama(
+    square: float = 4, narrow: float = 4, mlp: float = 6, scores: float = 4, head: float = 2, group: bool = True
+) -> Callable[..., float]:
+    """`square` T·D², `narrow` T·D·(the keys' width), `mlp` T·D·F and `scores` T²·D in a layer; then the head."""
+    def count(n: int, d: int, h: int, kv: int, f: int, t: int, v: int) -> float:
+        keys = d * kv / h if group else d
+        return n * (square * t * d**2 + narrow * t * d * keys + mlp * t * d * f + scores * t**2 * d) + head * t * d * v
+
+    return count
 
 
-exercise("transformer_flop",
-    _gpt(), [
-    (lambda *a: _gpt()(*a) // 2, _MAC),
-    (_gpt(scores=0), "You forgot the attention products: queries times keys and weights times values, 4T²D a layer."),
-    (_gpt(scores=2),
-     "You have half of the attention products: there are two of 2T²D, and a causal mask is not discounted."),
-    (_gpt(scores=12), "12 is forward and backward together: forward alone it is 4."),
-    (lambda n, d, t, v: n * (24 * t * d**2 + 4 * t * d) + 2 * t * d * v,
+exercise("llama_flop",
+    _llama(), [
+    (lambda *a: _llama()(*a) / 2, _MAC),
+    (_llama(scores=0), "You forgot the attention products: queries times keys and weights times values, 4T²D a layer."),
+    (_llama(scores=2), "You have half of the attention products: there are two of 2T²D, with nothing masked."),
+    (lambda n, d, h, kv, f, t, v: _llama(scores=4 * kv / h)(n, d, h, kv, f, t, v),
+     "Each head of queries meets every key, however many share one: the attention products stay 4T²D."),
+    (_llama(scores=12), "12 is forward and backward together: forward alone it is 4."),
+    (lambda n, d, h, kv, f, t, v: _llama(scores=0)(n, d, h, kv, f, t, v) + 4 * n * t * d,
      "The attention products take T² · D, not T · D: each token looks at T tokens."),
-    (lambda n, d, t, v: 6 * (12 * n * d**2 + d * v) * t, "6N is a training step, and has no attention products."),
-    (lambda n, d, t, v: 6 * (12 * n * d**2 + d * v) + 12 * n * t * d, "6N + 12LTD is for a token, in training."),
-    (_gpt(28, 0), "The attention products take T² · D, not T · D²: each token looks at T tokens."),
-    (_gpt(scores=0, head=0), "You forgot the attention products, and the head."),
-    (_gpt(head=1), "The head's multiply-adds are 2 FLOPs each, too."),
-    (_gpt(8), "You forgot the MLP: two products of D × 4D for each token."),
-    (_gpt(16), "You left out 8TD²: the attention's four products, or one of the MLP's two, or a factor 2."),
-    (_gpt(20), "You left out 4TD²: two of the attention's four products with a D × D matrix."),
-    (_gpt(22), "You forgot the output after the attention, or one of the others: D × D for each token."),
-    (_gpt(head=0), "You forgot the head: the last product, D × V for each token."),
-    (_gpt(head=4), "Is the embedding in it, too, or the head twice? Looking a row up multiplies nothing."),
-    (lambda n, d, t, v: n * _gpt()(1, d, t, v), "The head comes once, after the last layer."),
-    (lambda n, d, t, v: _gpt(head=0)(n, d, t, v) + 2 * d * v, "The head is for every token, not for one."),
-    (lambda *a: 3 * _gpt()(*a), "That is a training step: the forward pass alone is a third of it."),
-    (lambda n, d, t, v: _gpt()(1, d, t, v), "That is a single layer: multiply by the number of layers."),
-    (lambda n, d, t, v: _gpt()(n, d, t, v) // t, "That is for one token: multiply by how many there are."),
+    (_llama(group=False), "Keys and values are as wide as key_heads heads, not as all heads."),
+    (_llama(narrow=2), "Keys and values are two products: you have one."),
+    (_llama(narrow=0), "You forgot keys and values: two products of D by key_heads · C."),
+    (_llama(square=2), "You forgot the output after the attention, or the queries: D × D for each token."),
+    (lambda n, d, h, kv, f, t, v: _llama(group=True)(n, d, h, 1, f, t, v) if kv > 1 else -1,
+     "There are key_heads heads of keys, not one."),
+    (_llama(mlp=4), "The MLP has three products: gate, up and down."),
+    (_llama(mlp=2), "The MLP has three products: gate, up and down."),
+    (_llama(mlp=0), "You forgot the MLP: three products of D × hidden for each token."),
+    (lambda n, d, h, kv, f, t, v: _llama()(n, d, h, kv, 4 * d, t, v), "This MLP is `hidden` wide, not 4 · width."),
+    (_llama(head=0), "You forgot the head: the last product, D × V for each token."),
+    (_llama(head=1), "The head's multiply-adds are 2 FLOPs each, too."),
+    (_llama(head=4), "Is the embedding in it, too? Looking a row up multiplies nothing."),
+    (lambda n, *a: n * _llama()(1, *a), "The head comes once, after the last layer."),
+    (lambda n, *a: _llama()(1, *a), "That is a single layer: multiply by the number of layers."),
+    (lambda *a: 3 * _llama()(*a), "That is a training step: the forward pass alone is a third of it."),
+    (lambda n, d, h, kv, f, t, v: _llama()(n, d, h, kv, f, t, v) / t, "That is for one token, in a text of so many."),
     ],
-    cases=[(12, 768, 1024, 50257), (24, 1024, 512, 1000), (2, 64, 4096, 100)],
-    draw=lambda r: (r.randint(2, 99), r.randint(2, 99) * 64, r.randint(2, 4096), r.randint(100, 99_999)))
+    cases=[(32, 4096, 32, 8, 14336, 8192, 128_256), (2, 64, 4, 2, 160, 16, 100), (3, 96, 6, 1, 200, 500, 1000)],
+    draw=lambda r: (r.randint(2, 99), (h := (kv := r.randint(1, 8)) * r.randint(2, 6)) * 8 * r.randint(2, 9), h, kv,
+                    r.randint(50, 9999), r.randint(2, 4096), r.randint(100, 99_999)),
+    same={"narrow = width * key_heads / heads": "heads divide the width"})
 
 exercise("moe_training",
     lambda s, e, z, c, t: 6 * (s + c * z) * t, [

@@ -23,7 +23,7 @@ guess("peak_of_step", "Three tables of 10.24 MB are alive at once, on top of wei
     (62.5, "Did you count four tables of that size? The logits are freed before the backward pass."))
 guess("gb_of_70b", "218 GB of these are activations, 20.3 · D numbers for each token and block of one text.",
     ((20, 30), "That is what states and tables of the loss take. And the activations?"),
-    ((35, 45), "So much it would be if all were recomputed."),
+    ((35, 45), "So much it would be if all were recomputed, or if eight GPUs shared a text."),
     (80, "That is what an H100 has, by its datasheet. The activations alone take far more."),
     (15, "Those are the states alone."), (218, "Those are the activations: states and tables of the loss come on top."),
     *((gb, "The states are shared among the 64 GPUs, and a text takes only the GPU that works on it.")
