@@ -106,7 +106,8 @@ def bars(sizes: Mapping[str, float | Sizes], title: str, xlabel: str, limit: tup
     for patch in ax.patches:  # after the legend, which copies the first of them
         patch.set_linewidth(1.2 * (patch.get_width() > 0))  # of a part of size 0 an edge would be left
     _rows(ax, sizes, dict([limit] if limit else []))
-    told = (f"{' '.join(row.split())} {number(total)}" for row, total in totals.items() if row)
+    there = {row: total - (stacks[row].get(ghost, 0) if ghost else 0) for row, total in totals.items() if row}
+    told = (f"{' '.join(row.split())} {number(total)}" for row, total in there.items())
     return fig, f"{', '.join(told)} ({xlabel.splitlines()[0]})."
 
 

@@ -129,6 +129,7 @@ exercise("accumulated_peak",
        "Only the texts of one part are there at a time.") for states in ((14, 16), (14, 14), (16, 16))),
     *((_accumulated(*states, texts=lambda texts, parts: 1), "A part has texts / parts texts, not one.")
       for states in ((14, 16), (14, 14), (16, 16))),
+    (_accumulated(texts=lambda texts, parts: parts), "A part has texts / parts texts."),
     (_accumulated(0, 0), "The states are missing: weights, master copies, moments and, in time, gradients."),
     (_accumulated(14, 18), "The gradients are added up in one place, of 2 bytes for each parameter."),
     *((lambda n, texts, parts, each, first=first: first * n + (parts - 1) * 2 * n + texts // parts * each,
@@ -221,7 +222,7 @@ _SCORES = 12 * 96 * 12288 * 2048 / (6 * 175e9)  # of GPT-3: attention over all e
 
 exercise("gpt3_scores", 3, [  # it comes out as 2.98
     (1, "Added once, they give 20.2 %, and 21.3 % is printed."),
-    (4, "That gives 21.9 %."),
+    (4, "That gives 21.9 %."), (0.202, "That is the MFU with the term once: how many times gives 21.3 %?"),
     (2, "Count from the 19.7 % without any: how often does the term fit into what is printed on top?"),
     (0.213 * 125 / 24.6, "That is the ratio of the two MFUs: how many shares of attention make it up?"),
     *((k, "Keep more digits than 19.7 and 20.2 have: k is close to a whole number.") for k in (2.5, 2.9, 3.2)),
