@@ -93,8 +93,9 @@ def bars(sizes: Mapping[str, float | Sizes], title: str, xlabel: str, limit: tup
             if text and not shown[place] and widths[place] > far / 100:
                 note(ax, text, (starts[place], place), (-4, 0), ha="right")
         starts += widths
+    there = {row: total - (stacks[row].get(ghost, 0) if ghost else 0) for row, total in totals.items() if row}
     for place, (row, total) in enumerate(totals.items()):
-        if row and (text := (ends or {}).get(row, number(total))):
+        if row and (text := (ends or {}).get(row, number(there[row]))):
             note(ax, text, (total, place), weight="bold", bbox=PLATE)
     for place, before in enumerate([*totals.values()][:-1] if "" in table else (), 1):
         if table[""][place] == before:  # it goes on where the bar before ended
@@ -106,7 +107,6 @@ def bars(sizes: Mapping[str, float | Sizes], title: str, xlabel: str, limit: tup
     for patch in ax.patches:  # after the legend, which copies the first of them
         patch.set_linewidth(1.2 * (patch.get_width() > 0))  # of a part of size 0 an edge would be left
     _rows(ax, sizes, dict([limit] if limit else []))
-    there = {row: total - (stacks[row].get(ghost, 0) if ghost else 0) for row, total in totals.items() if row}
     told = (f"{' '.join(row.split())} {number(total)}" for row, total in there.items())
     return fig, f"{', '.join(told)} ({xlabel.splitlines()[0]})."
 

@@ -209,13 +209,13 @@ exercise("requests_that_fit", 45e9 // _CACHE, [
     (45e9 // (8 * _CACHE), "You took 64 heads: the cache has 8, each shared by 8 query heads."),
     (45e9 // (2 * _CACHE), "A number has 2 bytes here."),
     (45, "If those are the GB left: how often does a cache fit in? It holds keys and values, in 2 bytes each."),
-    (45e9 // (4096 * _PER_TOKEN), "That is for 4096 tokens: these requests have 6000."),
+    *((count, "That is for 4096 tokens: these requests have 6000.")
+      for count in (45e9 // (4096 * _PER_TOKEN), 45e9 / (4096 * _PER_TOKEN), 34)),
     *((count, "The weights take 35 GB of the 80: caches get the rest.")
       for count in (80e9 // _CACHE, 80e9 / _CACHE, 41)),
     *((count, "Near: compute the cache of 6000 tokens in bytes, and take a GB as 10⁹ bytes.")
       for count in (20, 21, 45 * 2**30 // _CACHE)),
     *((count, "Requests are whole: round down.") for count in (45e9 / _CACHE, 23)),
-    *((count, "That is for 4096 tokens: these requests have 6000.") for count in (45e9 / (4096 * _PER_TOKEN), 34)),
 ], tolerance=1e-3)
 
 _SCORES = 12 * 96 * 12288 * 2048 / (6 * 175e9)  # of GPT-3: attention over all else
