@@ -166,10 +166,12 @@ def dots(values: Mapping[str, float | Place], title: str, xlabel: str, roles: Se
         ax.plot(table[row][0], [*table].index(row), "o", color=GREY, markersize=9, zorder=5, label="_dot")
     for place, pair in enumerate(table.values()) if roles else ():
         ax.plot(pair, [place, place], color=GREY, linewidth=1.2, marker="", label="_gap", zorder=2)
-        ends = sorted(zip(pair, looks, strict=True), key=lambda end: end[0])
-        for (value, (colour, _)), shift in zip(ends, (-8, 8), strict=True):
+        ends = list(zip(pair, looks, strict=True))
+        if not aside[place]:  # else the first role's number stands at the left in any case, easier to find
+            ends.sort(key=lambda end: end[0])
+        for (value, (colour, _)), at, shift in zip(ends, sorted(pair), (-8, 8), strict=True):
             look = {"ha": "right" if shift < 0 else "left", "color": INKS[colour], "bbox": PLATE}
-            note(ax, units.si(value, unit) if unit else number(value), (value, place), (shift, 0), **look)
+            note(ax, units.si(value, unit) if unit else number(value), (at, place), (shift, 0), **look)
     right = {row: pair[-1] / pair[0] if roles else pair[0] for row, pair in table.items()}
     for place, value in enumerate(right.values()):
         look = {"xycoords": ax.get_yaxis_transform(), "weight": "bold", "label": "_right"}

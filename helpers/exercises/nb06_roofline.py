@@ -45,6 +45,15 @@ guess("gelu_in_a_cache", "What a cache does not make faster is the kernel's own 
     (lambda right: (0, 0.8) if right > 0.9 else None, "Slower, though its bytes come from a cache?"),
     (lambda right: (1.2, math.inf) if right < 1.3 else None,
      "So it might be if main memory were the reason: left of the ridge is a place, not yet a cause."))
+guess("new_tensor", "",
+    (lambda right: 1 if right > 1.3 else None, "So says the roof: it takes no memory for new."),
+    (lambda right: (1.3, 2.2) if right > 3 else None,
+     "A hidden read of what is overwritten would cost that: new memory costs more here."),
+    ((-math.inf, 0.6), "Less than the roof allows, though its result lies in new memory?"))
+guess("gelu_by_erf", "",
+    (lambda right: 1 if right > 1.3 else None, "The same bytes, but not the same work: their kernels differ."),
+    (lambda right: (0.01, 0.8) if right > 1.2 else None, "Here it is the faster one of the two."),
+    (9, "That is the most that fusion can bring, and these two are both fused."))
 
 _SLOPE = "That is the bandwidth: at 1 FLOP/B this is what is attainable. Here it is more."
 _TERA = "In FLOP/s, please: that is a number of TFLOP/s."
@@ -96,8 +105,10 @@ exercise("roof_points",
      "Where the ridge lies between the ends, the line has a corner; an axis need not begin on the slope, either."),
     (lambda p, b, low, high: [(low, b), (p / b, p), (high, p)],
      "The bandwidth is the height at 1 FLOP/B alone, and the axis need not contain the ridge."),
-    (lambda p, b, low, high: [(low, b * low), *_corners(p, b, low, high)[1:-1], (high, p)],
-     "An axis need not begin on the slope, nor end at the peak: take the smaller of the two at either end."),
+    *((lambda *a, ends=ends: [ends(*a)[0], *_corners(*a)[1:-1], ends(*a)[1]],
+       "An axis need not begin on the slope, nor end at the peak: take the smaller of the two at either end.")
+      for ends in (lambda p, b, low, high: [(low, b * low), (high, p)],
+                   lambda *a: [_corners(*a)[0], (a[3], a[0])], lambda *a: [(a[2], a[1] * a[2]), _corners(*a)[-1]])),
     (lambda p, b, low, high: [(x, min(p, b * x)) for x in (low, min(max(p / b, low), high), high)],
      "Where the ridge lies outside of the axis there are two points, not one of them twice."),
     (lambda *a: [p for p in _corners(*a) if p[0] in a[2:]],

@@ -27,7 +27,8 @@ def store() -> None:
 def frames() -> list[Image.Image]:
     """The view of the roofline in a browser, while the batch of a linear layer grows until it crosses the ridge."""
     data, metadata = explore.roofline()._repr_mimebundle_()
-    page = f'<meta charset="utf-8"><body style="background:white;font-family:sans-serif">{explore.live({"data": data, "metadata": metadata})}'
+    head = '<meta charset="utf-8"><body style="background:white;font-family:sans-serif">'
+    page = head + explore.live({"data": data, "metadata": metadata})
     with browser.chromium() as opened:
         tab = opened.new_page(viewport={"width": 760, "height": 420}, device_scale_factor=1.5)
         tab.set_content(page)
