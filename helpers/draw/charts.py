@@ -167,7 +167,7 @@ def dots(values: Mapping[str, float | Place], title: str, xlabel: str, roles: Se
     for place, pair in enumerate(table.values()) if roles else ():
         ax.plot(pair, [place, place], color=GREY, linewidth=1.2, marker="", label="_gap", zorder=2)
         ends = list(zip(pair, looks, strict=True))
-        if not aside[place]:  # else the first role's number stands at the left in any case, easier to find
+        if max(pair) > 1.1 * min(pair):  # else as good as equal: the first role's number stands at the left
             ends.sort(key=lambda end: end[0])
         for (value, (colour, _)), at, shift in zip(ends, sorted(pair), (-8, 8), strict=True):
             look = {"ha": "right" if shift < 0 else "left", "color": INKS[colour], "bbox": PLATE}
