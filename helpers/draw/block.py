@@ -60,13 +60,11 @@ def block(
     sums, whole = [_sums(kernel) for kernel in kernels], _sums(boxes)
     flops, times = [box.flops for box in boxes], [own["seconds"] for own in sums]
     waits = [own["seconds"] for own in sums if own["bound"] == "memory"]
-    finding = f"{len(waits)} of {len(sums)} kernels are memory-bound"
+    finding = f"{len(waits)} of {len(sums)} kernels, {sum(waits) / sum(times):.0%} of the least time, are memory-bound"
     if lesson == 7:
         most = sorted(sorted(range(len(sums)), key=lambda place: sums[place]["keeps"])[-2:])
         kept = sum(sums[place]["keeps"] for place in most) / whole["keeps"]
         finding = f"{kept:.0%} of what is kept is in {' and '.join(kernels[place][0].name for place in most)}"
-    else:
-        finding += f", in {sum(waits) / sum(times):.0%} of the least time"
     finding = f"{config.name}: {finding}"
     if upto < 5:
         share = sum(box.flops for box in boxes if box.name in ("scores", "weighted sum")) / sum(flops)

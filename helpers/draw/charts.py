@@ -143,8 +143,9 @@ def dots(values: Mapping[str, float | Place], title: str, xlabel: str, roles: Se
          limits: Sizes | None = None, quiet: Sequence[str] = (), unit: str = "s") -> Made:  # fmt: skip
     """A dot per row on a logarithmic axis, grey in `quiet` rows, its value at the right; `limits` are named lines.
 
-    With `roles`, as ("arithmetic", "memory"), a row has two values of that unit, joined by a line, and at the right
-    stands the second over the first; two that would overlap stand a little apart. Raises ValueError for values up to 0.
+    With `roles`, as ("arithmetic", "memory"), a row has two values, joined by a line, each written beside its mark if
+    they have a unit, and at the right stands the second over the first; two that would overlap stand a little apart.
+    Raises ValueError for values up to 0.
     """
     table = {row: value if roles else (value,) for row, value in values.items()}
     spots = [*itertools.chain(*table.values()), *(limits or {}).values()]
@@ -166,12 +167,10 @@ def dots(values: Mapping[str, float | Place], title: str, xlabel: str, roles: Se
         ax.plot(table[row][0], [*table].index(row), "o", color=GREY, markersize=9, zorder=5, label="_dot")
     for place, pair in enumerate(table.values()) if roles else ():
         ax.plot(pair, [place, place], color=GREY, linewidth=1.2, marker="", label="_gap", zorder=2)
-        ends = list(zip(pair, looks, strict=True))
-        if max(pair) > 1.1 * min(pair):  # else as good as equal: the first role's number stands at the left
-            ends.sort(key=lambda end: end[0])
-        for (value, (colour, _)), at, shift in zip(ends, sorted(pair), (-8, 8), strict=True):
+        ends = sorted(zip(pair, looks, strict=True), key=lambda end: end[0])
+        for (value, (colour, _)), shift in zip(ends if unit else (), (-8, 8), strict=False):
             look = {"ha": "right" if shift < 0 else "left", "color": INKS[colour], "bbox": PLATE}
-            note(ax, units.si(value, unit) if unit else number(value), (at, place), (shift, 0), **look)
+            note(ax, units.si(value, unit), (value, place), (shift, 0), **look)
     right = {row: pair[-1] / pair[0] if roles else pair[0] for row, pair in table.items()}
     for place, value in enumerate(right.values()):
         look = {"xycoords": ax.get_yaxis_transform(), "weight": "bold", "label": "_right"}

@@ -46,13 +46,13 @@ guess("gelu_in_a_cache", "What a cache does not make faster is the kernel's own 
     (lambda right: (1.2, math.inf) if right < 1.3 else None,
      "So it might be if main memory were the reason: left of the ridge is a place, not yet a cause."))
 guess("new_tensor", "",
-    (lambda right: 1 if right > 1.3 else None, "So says the roof: it takes no memory for new."),
+    (lambda right: 1 if right > 1.3 else None, "So says the roof: to it, old memory and new are alike."),
     (lambda right: (1.3, 2.2) if right > 3 else None,
-     "A hidden read of what is overwritten would cost that: new memory costs more here."),
+     "Hidden reads and writes may cost that much: new memory costs more here."),
     ((-math.inf, 0.6), "Less than the roof allows, though its result lies in new memory?"))
 guess("gelu_by_erf", "",
     (lambda right: 1 if right > 1.3 else None, "The same bytes, but not the same work: their kernels differ."),
-    (lambda right: (0.01, 0.8) if right > 1.2 else None, "Here it is the faster one of the two."),
+    (lambda right: (0.01, 0.95) if right > 1.2 else None, "Here it is the faster one of the two."),
     (9, "That is the most that fusion can bring, and these two are both fused."))
 
 _SLOPE = "That is the bandwidth: at 1 FLOP/B this is what is attainable. Here it is more."
@@ -97,8 +97,12 @@ exercise("roof_points",
        "Outside of the axis nothing is drawn: keep the ridge only between its ends.")
       for turn in (list, sorted)
       for kept in (lambda *a: True, lambda ridge, low, high: ridge < high, lambda ridge, low, high: ridge > low)),
-    (lambda p, b, low, high: _corners(p, b, low, high, kept=low <= p / b <= high),
-     "Where the ridge is an end of the axis, that end is already in the list: leave it out there."),
+    *((lambda p, b, low, high, kept=kept: _corners(p, b, low, high, kept=kept(p / b, low, high)),
+       "Where the ridge is an end of the axis, that end is already in the list: leave it out there.")
+      for kept in (lambda ridge, low, high: low <= ridge <= high, lambda ridge, low, high: low < ridge <= high,
+                   lambda ridge, low, high: low <= ridge < high)),
+    (lambda p, b, *a: [(x, 1 / (1 / p + 1 / (b * x))) for x, _ in _corners(p, b, *a)],
+     "You added the two times: the roof allows that they overlap, so take the smaller of the two rates."),
     (lambda p, b, low, high: [(low, b * low), (p / b, p), (high, p)],
      "An axis need not begin on the slope, nor contain the ridge: look at the three places in turn."),
     (lambda p, b, low, high: [(low, b * low), (high, p)],
@@ -142,8 +146,8 @@ choices("the_trial", ("memory", "work", "both"),
        ("both", "Its own work takes a fifth of the time, and overlaps with the bytes: their time is what you see.")),
     b=("work", ("memory", _CACHED), ("both", _CACHED)),
     c=("memory",
-       ("work", "From a cache it takes a quarter: its own work is not what takes so long."),
-       ("both", "Its own work takes a quarter of the time, and overlaps with the bytes: their time is what you see.")),
+       ("work", "From a cache it takes an eighth: its own work is not what takes so long."),
+       ("both", "Its own work takes a quarter of what the roof says: main memory alone makes it miss.")),
     d=("both",
        ("memory", "From a cache it still takes most of its time: what takes the rest?"),
        ("work", "From a cache it takes a third less: what took the rest?")),
@@ -192,8 +196,9 @@ exercise("bottleneck",
      else _bottleneck(f, b, s, p, w),
      "It is neither only beyond twice the larger of the two times: the smaller may be far less."),
     (lambda *a: _bottleneck(*a, roof=min), "You took the smaller of the two times: the op is done when both are."),
-    (lambda *a: _bottleneck(*a, roof=lambda compute, _: compute),
-     "You compared with the peak alone: left of the ridge less is attainable."),
+    *((way, "You compared with the peak alone: left of the ridge less is attainable.") for way in (
+        lambda *a: _bottleneck(*a, roof=lambda compute, _: compute),
+        lambda f, b, s, p, w: _bottleneck(f, b, max(s, f / p, b / w) if s >= f / p else 0, p, w))),
     (lambda *a: _bottleneck(*a, roof=lambda _, memory: memory),
      "You compared with the memory alone: right of the ridge the arithmetic takes longer."),
     (lambda f, b, s, p, w: _bottleneck(f, b, s, p, w) if s < min(f / p, b / w) or s >= max(f / p, b / w)

@@ -67,15 +67,15 @@ export default view(["machine", "dtype", "op", "peak", "bandwidth", "batch", "wi
   const taken = [{ x: box.right - wide(heads[0]), y: knee[1] + 1.2 * em, long: wide(heads[0]) },
     { x: knee[0] - wide(heads[1]) / 2, y: knee[1] - 1.1 * em, long: wide(heads[1]) }];
   const free = (x, y, words) => {
-    const long = 0.55 * em * words.length, places = [[1, 1.25], [-1, -0.8], [1, 2.3], [-1, -1.9], [1, 3.4], [-1, -3],
-      [1, 4.5]];
+    const long = 0.55 * em * words.length, places = [[1, 0.4], [-1, -0.8], [1, 1.45], [-1, -1.9], [1, 2.5], [-1, -3],
+      [1, 3.55]];
     for (const [way, rise] of places) {
-      const here = { x: way > 0 ? x + 0.6 * em : x - 0.6 * em - long, y: y + rise * em, long, way };
+      const here = { x: way > 0 ? x + 0.8 * em : x - 0.8 * em - long, y: y + rise * em, long, way };
       const clash = taken.some((other) => Math.abs(other.y - here.y) < em && here.x < other.x + other.long
         && other.x < here.x + long);
       if (!clash && here.x > box.left && here.x + long < box.right + em) return taken.push(here), here;
     }
-    return { x: x + 0.6 * em, y: y + 5.6 * em, long, way: 1 };
+    return { x: x + 0.8 * em, y: y + 4.6 * em, long, way: 1 };
   };
   const points = [...costs].sort((a, b) => (b.name === op) - (a.name === op)).map(({ name, x, bound }) => {
     const [cx, cy] = [px(Math.min(Math.max(x, X[0]), X[1])), py(attainable(x))], spot = free(cx, cy, name);
@@ -110,7 +110,7 @@ export default view(["machine", "dtype", "op", "peak", "bandwidth", "batch", "wi
       heads[1])),
   ];
   const area = `${path([start, knee, end])}V${box.top}H${start[0]}z`, region = (text, x, kind) =>
-    s("text", { x, y: box.top + 1.1 * em, class: `ink ${kind}`, "text-anchor": kind === "memory" ? "end" : "start" },
+    s("text", { x, y: box.bottom - 0.6 * em, class: `ink ${kind}`, "text-anchor": kind === "memory" ? "end" : "start" },
       text);
   const choose = (name) => ui.set({ machine: name, peak: null, bandwidth: null });
   const helps = bound === "memory" ? "more bandwidth helps, a higher peak does not"
