@@ -163,8 +163,8 @@ def dots(values: Mapping[str, float | Place], title: str, xlabel: str, roles: Se
     for sign, (role, (colour, marker), column) in zip((-1, 1), columns, strict=False):
         places = [place + sign * shift for place, shift in enumerate(aside)]
         ax.plot(column, places, marker, color=colour, markersize=8, zorder=4, label=role)
-    for row in quiet:
-        ax.plot(table[row][0], [*table].index(row), "o", color=GREY, markersize=9, zorder=5, label="_dot")
+        for row in map([*table].index, quiet):
+            ax.plot(column[row], places[row], marker, color=GREY, markersize=9, zorder=5, label="_dot")
     for place, pair in enumerate(table.values()) if roles else ():
         ax.plot(pair, [place, place], color=GREY, linewidth=1.2, marker="", label="_gap", zorder=2)
         ends = sorted(zip(pair, looks, strict=True), key=lambda end: end[0])

@@ -40,7 +40,7 @@ guess("attention_of_32", "Attention takes eight times as long, since each user h
     ((87, 91), "Attention takes eight times as long, q k v hardly longer: 8 · 78 beside 22."),
     ((100.1, math.inf), "A share of both is below 100 %."), ((1.1, 19.9), "In percent: with 4 users it is 78."),
     (100, "Nearly: the weights of q k v are still read."),
-    ((0.01, 1), "In percent, please."))
+    (97, "By the rounded 78 % it is: as good as right."), ((0.01, 1), "In percent, please."))
 guess("gelu_in_a_cache", "What a cache does not make faster is the kernel's own work.",
     (lambda right: (0, 0.8) if right > 0.9 else None, "Slower, though its bytes come from a cache?"),
     (lambda right: (1.2, math.inf) if right < 1.3 else None,
@@ -58,12 +58,14 @@ guess("gelu_by_erf", "",
 _SLOPE = "That is the bandwidth: at 1 FLOP/B this is what is attainable. Here it is more."
 _TERA = "In FLOP/s, please: that is a number of TFLOP/s."
 _GIGA = "A tera is 10¹², not 10⁹."
+_INTENSITY = "That is the intensity, on the other axis: how many FLOP/s are there?"
 parts("read_roofline",
     ridge=part(100e12 / 2e12, [
         (0.02, "It is upside down: peak over bandwidth, in FLOP per byte."),
         (2e12, "That is the slope, the bandwidth. The ridge is the intensity at which the slope meets the peak."),
         (100e12, "That is the peak, in FLOP/s. The ridge is the intensity at which it is reached, in FLOP/B."),
         (50e12, "The slope in TB/s, the peak in TFLOP/s: their prefixes cancel."),
+        (2, "That is the slope, in TB/s: at which intensity does it meet the ceiling?"),
         (100, "That is the height, in TFLOP/s: read the intensity below the place where the lines cross."),
     ], unit="FLOP/B", tolerance=0.09),
     at_10=part(2e12 * 10, [
@@ -71,6 +73,7 @@ parts("read_roofline",
         (2e11, "You divided the bandwidth by the intensity: multiply them."),
         (2e12, _SLOPE),
         (20, _TERA),
+        (10, _INTENSITY),
         (20e9, _GIGA),
     ], unit="FLOP/s", tolerance=0.09),
     at_200=part(100e12, [
@@ -78,6 +81,7 @@ parts("read_roofline",
         (20e12, "That is what is attainable at 10. At 200 FLOP/B read the ceiling."),
         (2e12, _SLOPE),
         (100, _TERA),
+        (200, _INTENSITY),
         (100e9, _GIGA),
     ], unit="FLOP/s", tolerance=0.09),
     same={"ridge = 100000000000000.0 // 2000000000000.0": "the quotient is whole"})
@@ -199,6 +203,10 @@ exercise("bottleneck",
     *((way, "You compared with the peak alone: left of the ridge less is attainable.") for way in (
         lambda *a: _bottleneck(*a, roof=lambda compute, _: compute),
         lambda f, b, s, p, w: _bottleneck(f, b, max(s, f / p, b / w) if s >= f / p else 0, p, w))),
+    (lambda f, b, s, p, w: _bottleneck(1 / f, 1 / b, s, 1 / p, 1 / w),
+     "A time is FLOP over peak, or bytes over bandwidth: yours are upside down."),
+    (lambda f, b, s, p, w: _bottleneck(f, b, s, p, w, name=lambda *_: "memory" if f / b < w / p else "compute"),
+     "The ridge is peak over bandwidth: yours is upside down."),
     (lambda *a: _bottleneck(*a, roof=lambda _, memory: memory),
      "You compared with the memory alone: right of the ridge the arithmetic takes longer."),
     (lambda f, b, s, p, w: _bottleneck(f, b, s, p, w) if s < min(f / p, b / w) or s >= max(f / p, b / w)
@@ -276,6 +284,9 @@ exercise("distances",
      "The squares of b must be a row: no keepdim there."),
     (lambda a, b: (a * a).sum() + (b * b).sum() - 2 * (a @ b.T), "You summed over all: each row has a sum of its own."),
     (lambda a, b: (a * a).sum(1)[:, None] + (b * b).sum(1) - 2 * (a @ b), "Rows meet rows: a @ b.T."),
+    *((lambda a, b, part=part: part(a)[:, None] + part(b) - 2 * (a @ b.T),
+       "Each row needs the sum of the squares of its numbers: yours is another sum.")
+      for part in (lambda x: x.sum(1), lambda x: x.sum(1) ** 2, lambda x: x.norm(dim=1))),
     (lambda a, b: _distances(b, a), "Rows belong to a, columns to b: yours are exchanged."),
     ],
     cases=[(torch.tensor([[1.0, 2, 0], [0, 3, 1], [2, 2, 5]]), torch.tensor([[4.0, 1, 0], [1, 0, 2], [3, 1, 1]])),
