@@ -377,7 +377,7 @@ def cached(work: Sequence[Op], rows: int, where: Device = None) -> tuple[float, 
     """
     where = torch.device(where or device())
     sizes = caches(where) or {"L2": 2**20}  # 1 MiB if unknown
-    few = max(16, sizes.get("L2", 2**20) // (32 * rows))  # in and out, a quarter of the cache
+    few = max(16, sizes.get("L2", 2**20) // (16 * rows))  # in and out, half of the cache
     smaller = {op.name: op for op in ops(work[0].dtype, few, rows)}
     pieces = []  # what is run, and how often it fits into the op
     for op in work:

@@ -161,10 +161,11 @@ def dots(values: Mapping[str, float | Place], title: str, xlabel: str, roles: Se
     aside = [0.16 if roles and max(row) < near * min(row) else 0 for row in table.values()]
     columns = zip(roles or ["_value"], looks, zip(*table.values(), strict=True), strict=True)
     for sign, (role, (colour, marker), column) in zip((-1, 1), columns, strict=False):
-        places = [place + sign * shift for place, shift in enumerate(aside)]
-        ax.plot(column, places, marker, color=colour, markersize=8, zorder=4, label=role)
-        for row in map([*table].index, quiet):
-            ax.plot(column[row], places[row], marker, color=GREY, markersize=9, zorder=5, label="_dot")
+        heights = [place + sign * shift for place, shift in enumerate(aside)]
+        for ink, size, name, silent in ((colour, 8, role, False), (GREY, 7, "_quiet", True)):
+            mine = [place for place, row in enumerate(table) if (row in quiet) == silent]
+            x, y = ([values[place] for place in mine] for values in (column, heights))
+            ax.plot(x, y, marker, color=ink, markersize=size, zorder=4, label=name)
     for place, pair in enumerate(table.values()) if roles else ():
         ax.plot(pair, [place, place], color=GREY, linewidth=1.2, marker="", label="_gap", zorder=2)
         ends = sorted(zip(pair, looks, strict=True), key=lambda end: end[0])
@@ -174,7 +175,7 @@ def dots(values: Mapping[str, float | Place], title: str, xlabel: str, roles: Se
     right = {row: pair[-1] / pair[0] if roles else pair[0] for row, pair in table.items()}
     for place, value in enumerate(right.values()):
         look = {"xycoords": ax.get_yaxis_transform(), "weight": "bold", "label": "_right"}
-        note(ax, f"{value:.2f}" if roles and 0.1 < value < 10 else number(value), (1, place), (8, 0), **look)
+        note(ax, f"{value:.2f}" if 0.1 < value < 10 else number(value), (1, place), (8, 0), **look)
     if roles:
         look = {"xycoords": "axes fraction", "va": "bottom", "fontsize": 8, "label": "_heading"}
         note(ax, f"{roles[1]} /\n{roles[0]}", (1, 1), (8, 2), **look)

@@ -206,7 +206,8 @@ def bandwidth_sweep(
         if level := [bandwidths[size] for size in quiet if left < size <= right]:
             medians[name] = left, right, median(level)
     first, *_, last = [*medians] * 2
-    title = f"PyTorch moves bytes {medians[first][2] / medians[last][2]:.2g} times as fast in {first} as in {last}"
+    times = medians[first][2] / medians[last][2]
+    title = f"PyTorch moves bytes about {times:.{int(times < 2)}f} times as fast in {first} as in {last}"
     title = title if len(medians) > 1 else "Bandwidth by working set"
     fig, ax = canvas(3.2, title, "working set", "byte/s")
     ax.plot(quiet, [bandwidths[size] for size in quiet], color=BLUE, marker="o", label="measured")
