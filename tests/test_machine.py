@@ -322,7 +322,7 @@ def test_in_a_cache_rows_take_what_a_few_of_them_take_beyond_their_launch(stopwa
     monkeypatch.setattr(machine, "caches", lambda where: {"L2": 2**20, "L3": 2**23})
     work = machine.ops("float32", 2048)
     stopwatch.seconds = lambda fn, inputs, threads: 1 + inputs[0][0].numel() / 2**14
-    # 16 of 2048 rows, in and out, are a quarter of the cache
+    # 32 of 2048 rows, in and out, are half of the cache
     assert machine.cached(work[:7], 2048) == pytest.approx([1 + 128 * 2] * 7, rel=0.001)
     stopwatch.seconds = lambda fn, inputs, threads: 1.0 + 0.9 * (inputs[0][0].numel() > 1)
     softmax, small, large = (op for op in work if op.name in ("softmax", "matmul 64", "matmul 1024"))

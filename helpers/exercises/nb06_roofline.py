@@ -19,7 +19,7 @@ guess("layer_of_8_on_h100", "Most of the peak is out of reach: the bytes arrive 
     (26.8, "In FLOP/s: × 10¹²."), (26.8e9, "A tera is 10¹², not 10⁹."))
 guess("misses_of_fourteen", "Section 7 asks any miss for its reason.",
     *((count, "There are fourteen operations: how many of them?") for count in ((14.1, math.inf), (-math.inf, -0.1))),
-    (0, "Then two numbers would tell all fourteen within a factor of two."),
+    (0, "Then two numbers would tell all fourteen, more or less."),
     (14, "The roof was measured with operations like these: some come close to it."))
 guess("faster_a100", "The layer gains from the faster memory until it meets the ceiling.",
     (1.07, "So it would be if the intensity were the batch, 187: inputs and results are bytes, too, so it is 171."),
@@ -48,7 +48,7 @@ guess("gelu_in_a_cache", "What a cache does not make faster is the kernel's own 
 guess("new_tensor", "",
     (lambda right: 1 if right > 1.3 else None, "So says the roof: to it, old memory and new are alike."),
     (lambda right: (1.3, 2.2) if right > 3 else None,
-     "Hidden reads and writes may cost that much: new memory costs more here."),
+     "Other costs of memory may make that much: a new tensor costs more here."),
     ((-math.inf, 0.6), "Less than the roof allows, though its result lies in new memory?"))
 guess("gelu_by_erf", "",
     (lambda right: 1 if right > 1.3 else None, "The same bytes, but not the same work: their kernels differ."),
@@ -155,7 +155,7 @@ choices("the_trial", ("memory", "work", "both"),
        ("work", "From a cache it takes an eighth: its own work is not what takes so long."),
        ("both", "Its own work takes a quarter of what the roof says: main memory alone makes it miss.")),
     d=("both",
-       ("memory", "From a cache it still takes most of its time: what takes the rest?"),
+       ("memory", "From a cache it still takes most of its time, and more than the roof says: what takes that?"),
        ("work", "From a cache it takes a third less: what took the rest?")),
     e=("work", ("memory", _CACHED + " It is the launch."), ("both", _CACHED + " It is the launch.")))
 
@@ -273,7 +273,7 @@ exercise("distances",
         lambda a, b: torch.einsum("nmd,nmd->nm", *2 * [a[:, None] - b]),
         lambda a, b: sum((a[:, k, None] - b[:, k]) ** 2 for k in range(a.shape[1])))),
     (lambda a, b: _distances(a.double(), b.double()).float(),
-     "In float64 each number has 8 bytes: precise, and more than the limit allows."),
+     "Near the limit: stay in float32, and go over the n × m table less often."),
     (lambda a, b: _distances(a, b, -1), "The middle term is −2·a·b: you left out the 2."),
     (lambda a, b: _distances(a, b, 2), "The middle term is −2·a·b: yours has a plus."),
     *((lambda a, b, k=k: k * (a @ b.T), "That is the matmul alone: add the squares of both.") for k in (1, -2)),
