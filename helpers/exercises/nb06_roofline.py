@@ -40,7 +40,7 @@ guess("attention_of_32", "Attention takes eight times as long, since each user h
     ((87, 91), "Attention takes eight times as long, q k v hardly longer: 8 · 78 beside 22."),
     ((100.1, math.inf), "A share of both is below 100 %."), ((1.1, 19.9), "In percent: with 4 users it is 78."),
     (100, "Nearly: the weights of q k v are still read."),
-    (97, "By the rounded 78 % it is: as good as right."), ((0.01, 1), "In percent, please."))
+    (97, "From the rounded 78 % you get 97: as good as right."), ((0.01, 1), "In percent, please."))
 guess("gelu_in_a_cache", "What a cache does not make faster is the kernel's own work.",
     (lambda right: (0, 0.8) if right > 0.9 else None, "Slower, though its bytes come from a cache?"),
     (lambda right: (1.2, math.inf) if right < 1.3 else None,
@@ -98,7 +98,7 @@ def _corners(
 exercise("roof_points",
     _corners, [
     *((lambda p, b, low, high, turn=turn, kept=kept: turn(_corners(p, b, low, high, kept=kept(p / b, low, high))),
-       "Outside of the axis nothing is drawn: keep the ridge only between its ends.")
+       "Outside of the axis, or at its end, the ridge is no point of its own: keep it only between the ends.")
       for turn in (list, sorted)
       for kept in (lambda *a: True, lambda ridge, low, high: ridge < high, lambda ridge, low, high: ridge > low)),
     *((lambda p, b, low, high, kept=kept: _corners(p, b, low, high, kept=kept(p / b, low, high)),
@@ -192,6 +192,9 @@ exercise("bottleneck",
       for room in (0.9, 0.95, 0.98, 0.99)),
     (lambda *a: _bottleneck(*a, slow=1e30),
      "Far below the roof neither time explains it: it takes more than 1.5 times as long."),
+    *((lambda f, b, s, p, w, edges=edges: edges.get(s / max(f / p, b / w)) or _bottleneck(f, b, s, p, w),
+       "At the limits: exactly on the roof is possible, and exactly 1.5 times is not yet more.")
+      for edges in ({1.0: "impossible"}, {1.5: "neither"}, {1.0: "impossible", 1.5: "neither"})),
     (lambda *a: _bottleneck(*a, roof=lambda compute, memory: compute + memory),
      "You added the two times: the roof allows that they overlap."),
     (lambda f, b, s, p, w: "neither" if s > 1.5 * min(f / p, b / w) and s >= max(f / p, b / w)
