@@ -205,7 +205,7 @@ def compare(
             return Comparison(f"{exercises.short(guess)} cannot be read as a number{of}: write one, such as {example}.")
         said = _compared(guess, value, unit, wrong, bool(measured))
         disturbed = any(run.disturbed for run in (measured if isinstance(measured, list) else ()))
-        again = "Other programs disturbed the measurement: run it again." if disturbed else ""
+        again = "The measurement was disturbed: run it again." if disturbed else ""
         return Comparison(" ".join(filter(None, [*said, known, because, again])))
     except Exception as error:
         return Comparison(
