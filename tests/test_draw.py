@@ -182,6 +182,9 @@ def test_two_dots_of_a_row_stand_apart_where_they_would_overlap_and_a_gap_betwee
     (ax,) = draw.dots({"near": (1e-6, 1.1e-6), "far": (1e-9, 1e-6)}, "t", "x", ("arithmetic", "memory")).figure.axes
     arithmetic, memory = ([*line.get_ydata()] for line in ax.lines if line.get_label() in ("arithmetic", "memory"))
     assert arithmetic[0] < 0 < memory[0] and arithmetic[1] == memory[1] == 1
+    (ax,) = draw.dots({"a": (1, 2), "b": (1, 9)}, "t", "x", ("in", "out"), quiet=["b"], unit="").figure.axes
+    assert [[*line.get_xdata()] for line in ax.lines if line.get_label() in ("out", "_quiet")] == [[1], [2], [9]]
+    assert [text.get_text() for text in ax.texts][:2] == ["2.00", "9.00"]  # at the right, and no others
     (ax,) = draw.bars({"a": 1, "": {}, "b": 2}, "t", "x").figure.axes
     assert len(ax.get_yticks()) == 3 and [text.get_text() for text in ax.texts if text.get_text()] == ["1", "2"]
 

@@ -448,6 +448,7 @@ def test_a_right_answer_is_scored(ask):
         (lambda x, n: x[-n:], ROWS, lambda x, n: x.clone()[-n:], r".* 96 bytes where .* The hint below may help\."),
         (torch.add, SUM, lambda a, b: a.add(b), "correct."),
         (torch.add, SUM, lambda a, b: a + 1 + b - 1, r".* takes 36 FLOP where 12 FLOP would do.*"),
+        (torch.add, SUM | {"room": 2.5}, lambda a, b: a + 1 + b - 1, ".* takes 36 FLOP where 30 FLOP would do.*"),
         (torch.add, SUM, lambda a, b: torch.from_numpy(a.numpy() + b.numpy()), r".*leaves PyTorch \(numpy\).*"),
         (torch.add, SUM, lambda a, b: torch.tensor(np.asarray(a) + np.asarray(b)), ".*leaves PyTorch.*"),
         (torch.add, SUM, lambda a, b: torch.tensor((a + b).tolist()), r".*leaves PyTorch \(tolist\).*"),
