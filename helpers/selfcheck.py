@@ -231,7 +231,8 @@ def _compared(guess: Any, value: Any, unit: str, wrong: Sequence[tuple[Any, str]
     else:
         good = _good(asked, right)
         same = good or (measured and abs(asked - right) <= abs(right) / 4)
-        apart = "near enough for a measurement" if same and not good else _apart(asked, right, unit)
+        rounded = measured and isinstance(value, float)  # and no count, even where it is whole
+        apart = "near enough for a measurement" if same and not good else _apart(asked, right, unit, rounded)
         yield f"You predicted {_quantity(asked, unit)}; it is {_quantity(right, unit)}: {apart}."
     named = []  # how far the guess is from each mistake that it may be, and the mistake's sentence
     for prediction, sentence in () if same else wrong:
@@ -288,7 +289,7 @@ def _both_nan(one: float | None, other: float | None) -> bool:
     return None not in (one, other) and math.isnan(one) and math.isnan(other)
 
 
-def _apart(asked: float, right: float, unit: str) -> str:
+def _apart(asked: float, right: float, unit: str, rounded: bool) -> str:
     if asked == right:
         return "exactly right"
     side = "high" if asked > right else "low"
@@ -300,7 +301,7 @@ def _apart(asked: float, right: float, unit: str) -> str:
     factor = max(asked / right, right / asked)
     if factor >= 2:
         return f"too {side} by a factor of {_digits(factor)}"
-    if not unit and _counted(asked, right) and not _good(asked, right):
+    if not unit and not rounded and _counted(asked, right) and not _good(asked, right):
         return f"{abs(asked - right):.0f} too {side}"
     percent = abs(asked / right - 1) * 100
     return "as good as right" if _good(asked, right) else f"{percent:{'.0f' if percent >= 10 else '.2g'}} % too {side}"

@@ -383,6 +383,7 @@ def test_what_is_said_of_a_guess_is_kept_outside_the_cell(monkeypatch):
     assert repr(compare(60, math.nan, about="near", measured=True)) == "You predicted 60; here it cannot be measured."
     quiet, disturbed = (Timing(1.0, 1.0, 1.0, 9, disturbed=late) for late in (False, True))
     assert repr(compare(60, 50, measured=[quiet])) == repr(compare(60, 50, measured=True))
+    assert "33 % too low" in repr(compare(2, 3.0, measured=True)) and "1 too low" in repr(compare(2, 3, measured=True))
     assert repr(compare(60, 50, measured=[quiet, disturbed])).endswith("The measurement was disturbed: run it again.")
     assert "disturbed" not in repr(compare(..., 50, measured=[disturbed]))
     assert "Slower" in repr(compare(0.5, 1.86, about="gelu_in_a_cache"))
