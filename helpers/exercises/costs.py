@@ -45,6 +45,7 @@ def waste(
         if mine < enough / 10:
             return f"only {amounts[0]} were seen of the {amounts[1]} that it takes. Where is the rest computed?"
         if mine > exercise.room * enough:
+            # A statement that leaves so much room names its limit; else it asks for what is enough.
             limit = si(exercise.room * enough, exercise.unit or "B", digits) if exercise.room > 2 else amounts[1]
             return f"{written(exercise, arguments)} takes {amounts[0]} where {limit} would do. {advise(used)}"
     return None
