@@ -1,19 +1,12 @@
-"""This machine: what its device is called, and the best that it can do, measured.
+"""This machine: what its device is called, and the best that it can do, measured."""
 
-`python -m helpers.machine --out FILE` writes down a whole run, for others to compare with.
-"""
-
-import argparse
-import datetime
 import itertools
-import json
 import math
 import os
 import platform
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
@@ -410,63 +403,3 @@ def _inputs(op: Op, numbers: Tensor) -> list[tuple[Tensor, ...]]:
         raise ValueError(f"the inputs of {op.name} are too much for the {units.iec(numbers.nbytes)} that there are")
     sets = numbers[: count * sum(sizes)].view(count, -1)
     return [tuple(map(Tensor.view, one.split(sizes), op.shapes)) for one in sets]
-
-
-# --- recorded runs -------------------------------------------------------------------------------------------------
-
-METHOD = 4  # raise it whenever what is measured, or how, changes
-_DTYPES = {
-    "cpu": ("float64", "float32", "bfloat16", "float16"),
-    "cuda": ("float64", "float32", "tfloat32", "bfloat16", "float16", "float8_e4m3fn"),
-}
-
-
-def record(where: Device = None, *, seconds: float = 40.0) -> dict[str, Any]:
-    """Everything that the course measures on a device, in about that many seconds, as it is written to a file.
-
-    Rates in FLOP/s and byte/s are the fastest samples', seconds the median; each row says if it was disturbed.
-    caches: bytes. peaks: a row per dtype that the device can multiply. memory: main memory, by all threads. sweep: a
-    row per working set, on a CPU by one core. ops: a row per op, in float32, and on a GPU in bfloat16 as well.
-    """
-    where, peaks = torch.device(where or device()), []
-    for dtype in _DTYPES[where.type]:
-        with suppress(ValueError):
-            peaks.append(peak(dtype, where, seconds=seconds / 2 / len(_DTYPES[where.type])))
-    memory, steps = bandwidth(where=where, seconds=seconds / 10), sweep(where, seconds=seconds / 5, rounds=6)
-    work = ops() if where.type == "cpu" else (*ops("float32", 8192), *ops("bfloat16", 8192))
-    times = runs(work, where, seconds=seconds / 5, rounds=6)
-    software = {"system": platform.system(), "python": platform.python_version(), "torch": torch.__version__}
-    return {
-        "method": METHOD,
-        **{"device": name(where), "kind": where.type, "threads": torch.get_num_threads()},
-        "date": f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}",
-        "software": software | ({"cuda": torch.version.cuda} if where.type == "cuda" else {}),
-        "caches": caches(where),
-        "peaks": [_row(one, one.timing, "dtype", "flop_per_s", "size") for one in peaks],
-        "memory": _row(memory, memory.timing, "nbytes", "byte_per_s", "kernel"),
-        "sweep": [_row(one, one.timing, "nbytes", "byte_per_s", "kernel") for one in steps],
-        "ops": [_row(*pair, "name", "shapes", "dtype", "flops", "bytes") for pair in zip(work, times, strict=True)],
-    }
-
-
-def _row(found: object, run: Timing, *names: str) -> dict[str, Any]:
-    measured = {"seconds": run.median, "fastest": run.low, "spread": run.spread, "threads": run.threads}
-    return {name: getattr(found, name) for name in names} | measured | {"disturbed": run.disturbed}
-
-
-def main() -> None:
-    """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m helpers.machine", description="Measure this machine.")
-    parser.add_argument("--out", metavar="FILE", type=Path, required=True, help="the JSON file to write")
-    chosen = parser.parse_args()
-    if not chosen.out.parent.is_dir():
-        parser.error(f"there is no folder {chosen.out.parent}")
-    found = record()
-    text = re.sub(r"\n(?:   +|  (?=[]}]))", " ", json.dumps(found, indent=1))  # a row of numbers per line
-    chosen.out.write_text(text + "\n", encoding="utf-8")
-    rows = [*found["peaks"], found["memory"], *found["sweep"], *found["ops"]]
-    print(f"Disturbed: {sum(row['disturbed'] for row in rows)} of {len(rows)}. Wrote {chosen.out.name}.")
-
-
-if __name__ == "__main__":
-    main()
