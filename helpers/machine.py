@@ -5,7 +5,7 @@ import math
 import os
 import platform
 import re
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -345,8 +345,8 @@ def runs(
 ) -> tuple[Timing, ...]:
     """The time of each op, in about that many seconds for all and the time to make their inputs.
 
-    All inputs lie in memory that no cache holds, and take turns; an output may be written where the last one was. What
-    other programs disturb is timed once more, in as many seconds again.
+    All inputs lie in memory that no cache holds, and take turns; so do the outputs, as `_rotating` tells. What other
+    programs disturb is timed once more, in as many seconds again.
     Without `threads`, all that torch has; where one alone is faster, its time, disturbed. Raises ValueError for an op
     whose inputs do not fit into a quarter of the free memory.
     """
@@ -357,8 +357,21 @@ def runs(
     for count in range(2 * rounds):  # as many again for those that are still disturbed
         for one, sets, its in zip(work, inputs, found, strict=True):
             if count < rounds or timing.fastest(its).disturbed:
-                its.append(_timed(one.run, sets, where, seconds / rounds / len(work), threads))
+                call = _rotating(one.run, sets[0], where)
+                its.append(_timed(call, sets, where, seconds / rounds / len(work), threads))
     return tuple(timing.fastest(its) for its in found)
+
+
+def _rotating(run: Callable[..., Any], example: tuple[Tensor, ...], where: torch.device) -> Callable[..., None]:
+    """The call, which keeps its latest results, so that a new one is written where no cache holds anything.
+
+    The oldest of them is given up, and the next result has its memory: after a few calls no page is fresh.
+    """
+    results = run(*example)
+    nbytes = sum(result.nbytes for result in (results if isinstance(results, tuple) else [results]))
+    wanted = 2 * max(caches(where).values(), default=2**25)
+    kept: deque[Any] = deque(maxlen=min(2**14, max(1, min(wanted, free_memory(where) // 8) // nbytes)))
+    return lambda *inputs: kept.append(run(*inputs))
 
 
 def cached(work: Sequence[Op], rows: int, where: Device = None) -> tuple[float, ...]:

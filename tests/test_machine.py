@@ -1,5 +1,6 @@
 """What the machine's ceilings and ops run, report and refuse, with times that the test invents."""
 
+import dataclasses
 import math
 import types
 
@@ -227,6 +228,29 @@ def test_no_cache_has_the_inputs_of_an_op(monkeypatch, stopwatch):
     assert [run.low for run in found] == list(range(1, 11)) and {s for _, s, _ in stopwatch.asked} == {2.0}
     with pytest.raises(ValueError, match=r"the inputs of ReLU are too much for the 4 MiB that there are"):
         machine.runs(machine.ops(rows=2048), "cpu")
+
+
+def test_a_result_is_written_where_none_of_the_latest_lies(stopwatch, monkeypatch):
+    monkeypatch.setattr(machine, "caches", lambda where: {"L2": 2**20})
+    monkeypatch.setattr(machine, "free_memory", lambda where: 2**24)
+    places = []
+
+    def run(x):
+        result = torch.relu(x)
+        places.append(result.data_ptr())
+        return result
+
+    def seconds(fn, inputs, threads):
+        for one in inputs[:96]:
+            fn(*one)
+        return 1.0
+
+    stopwatch.seconds = seconds
+    machine.runs([dataclasses.replace(machine.ops(rows=128)[0], run=run)], "cpu")
+    latest = 2 * 2**20 // (128 * 128 * 4)  # of twice the cache
+    assert len(places) > 2 * latest
+    for start in range(len(places) - latest):
+        assert len({*places[start : start + latest]}) == latest
 
 
 def test_a_disturbed_op_has_the_time_of_one_thread_where_that_is_less(stopwatch, monkeypatch):
