@@ -81,6 +81,7 @@ class FloatFormat:
         return getattr(torch, self.name, None)
 
 
+_SPECIAL = {"zero": "0", "infinity": "∞", "nan": "NaN"}
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 FORMATS: dict[str, FloatFormat] = {
@@ -122,10 +123,10 @@ class Neighbours:
     above: float | None
 
 
-def find(fmt: FloatFormat | str | torch.dtype) -> FloatFormat:
+def format_of(fmt: FloatFormat | str | torch.dtype) -> FloatFormat:
     """The format of that name or torch dtype; a FloatFormat is returned as it is.
 
-    >>> find("bfloat16") is find(torch.bfloat16)
+    >>> format_of("bfloat16") is format_of(torch.bfloat16)
     True
 
     Raises ValueError for a name or dtype that is not in FORMATS, TypeError for anything else.
@@ -148,7 +149,7 @@ def decode(code: int, fmt: FloatFormat | str | torch.dtype) -> Decoded:
 
     Raises TypeError for a code that is no integer, ValueError for one outside 0 to 2^bits - 1.
     """
-    fmt = find(fmt)
+    fmt = format_of(fmt)
     if isinstance(code, bool) or not isinstance(code, int):
         raise TypeError(f"a code is an integer, got {code!r}; encode(value, fmt) gives the code of a number")
     if not 0 <= code < 1 << fmt.bits:
@@ -167,7 +168,7 @@ def decode(code: int, fmt: FloatFormat | str | torch.dtype) -> Decoded:
     return Decoded(sign, exponent, fraction, -value if sign else value, kind)
 
 
-def encode(value: Real, fmt: FloatFormat | str | torch.dtype) -> int:
+def encode(value: float | Fraction, fmt: FloatFormat | str | torch.dtype) -> int:
     """The code of the representable number nearest to the value; a tie goes to the even code.
 
     >>> encode(1.5, "float16") == 0b0_01111_1000000000
@@ -178,9 +179,13 @@ def encode(value: Real, fmt: FloatFormat | str | torch.dtype) -> int:
     (float4_e2m1fn) the largest finite number. Infinities are treated like such values. A NaN becomes the quiet NaN of
     the format.
 
+    For 8 bits the OCP specification leaves the choice between this and saturation, the largest finite number. ml_dtypes
+    does as here in both formats; PyTorch in float8_e5m2 alone. Since github.com/pytorch/pytorch/pull/178817 (2026) it
+    saturates float8_e4m3fn: 1000 and infinity become 448, as torch 2.13 does it, where older versions gave NaN.
+
     Raises TypeError for anything but a real number, ValueError for a NaN where the format has none.
     """
-    fmt = find(fmt)
+    fmt = format_of(fmt)
     if isinstance(value, bool) or not isinstance(value, Real):
         kind = type(value).__name__
         raise TypeError(f"encode takes a real number, got {value!r} ({kind}); for a tensor pass t.item()")
@@ -189,13 +194,14 @@ def encode(value: Real, fmt: FloatFormat | str | torch.dtype) -> int:
         if fmt.nan_code is None:
             raise ValueError(f"{fmt.name} has no NaN; every one of its codes is a finite number")
         return fmt.nan_code
-    sign = fmt.sign_bit if exact < 0 or (exact == 0 and math.copysign(1.0, exact) < 0) else 0
-    magnitude = fmt.max_code + 1 if exact in (math.inf, -math.inf) else _round(abs(Fraction(exact)), fmt)
-    if magnitude <= fmt.max_code:
-        return sign | magnitude
-    if fmt.nonfinite == "none":
-        return sign | fmt.max_code
-    return sign | (fmt.max_code + 1)  # the code after the largest finite one is infinity, or the NaN of float8_e4m3fn
+    negative = exact < 0 or (exact == 0 and math.copysign(1.0, exact) < 0)
+    sign = fmt.sign_bit if negative else 0
+    beyond = fmt.max_code  # the largest finite number, unless a code of another kind comes after it
+    if fmt.nonfinite != "none":
+        beyond += 1  # infinity, or the NaN of float8_e4m3fn
+    if exact in (math.inf, -math.inf):
+        return sign | beyond
+    return sign | min(_round(abs(Fraction(exact)), fmt), beyond)
 
 
 def _round(value: Fraction, fmt: FloatFormat) -> int:
@@ -211,7 +217,7 @@ def _round(value: Fraction, fmt: FloatFormat) -> int:
     return steps + ((exponent + fmt.bias - 1) << fmt.fraction_bits)
 
 
-def neighbours(value: Real, fmt: FloatFormat | str | torch.dtype) -> Neighbours:
+def neighbours(value: float | Fraction, fmt: FloatFormat | str | torch.dtype) -> Neighbours:
     """The number that the format stores for the value, with the next smaller and the next larger one.
 
     >>> neighbours(0.1, "bfloat16")
@@ -221,7 +227,7 @@ def neighbours(value: Real, fmt: FloatFormat | str | torch.dtype) -> Neighbours:
     of the smallest subnormal number are 0 and its double. Raises TypeError for anything but a real number, ValueError
     for a NaN and for a value that the format stores as one.
     """
-    fmt = find(fmt)
+    fmt = format_of(fmt)
     code = encode(value, fmt)
     nearest = decode(code, fmt)
     if nearest.kind == "nan":
@@ -245,7 +251,7 @@ def values(fmt: FloatFormat | str | torch.dtype) -> list[float]:
 
     Raises ValueError for a format of more than 16 bits, which has too many.
     """
-    fmt = find(fmt)
+    fmt = format_of(fmt)
     if fmt.bits > 16:
         raise ValueError(f"{fmt.name} has 2^{fmt.bits} codes; values() lists formats of at most 16 bits")
     positive = [decode(code, fmt).value for code in range(1, fmt.max_code + 1)]
@@ -258,13 +264,15 @@ def formula(code: int, fmt: FloatFormat | str | torch.dtype) -> str:
     >>> formula(0b1_10000001_0100000, "bfloat16")
     '−2² × 1.25 = −5'
     """
-    fmt = find(fmt)
+    fmt = format_of(fmt)
     number = decode(code, fmt)
     sign = "−" if number.sign else ""
-    if number.kind in ("zero", "infinity", "nan"):
-        return sign + {"zero": "0", "infinity": "∞", "nan": "NaN"}[number.kind]
-    significand = (number.kind == "normal") + number.fraction / 2**fmt.fraction_bits
+    if number.kind in _SPECIAL:
+        return sign + _SPECIAL[number.kind]
+    hidden = 1 if number.kind == "normal" else 0
+    significand = hidden + number.fraction / 2**fmt.fraction_bits
     value = abs(number.value)
-    equals = "=" if all(Fraction(f"{x:.9g}") == Fraction(x) for x in (significand, value)) else "≈"
+    exact = all(Fraction(f"{x:.9g}") == Fraction(x) for x in (significand, value))
+    equals = "=" if exact else "≈"
     power = str(max(number.exponent, 1) - fmt.bias).translate(_SUPERSCRIPTS)
     return f"{sign}2{power} × {significand:.9g} {equals} {sign}{value:.9g}"

@@ -32,7 +32,7 @@ class Roofline:
 
     def __post_init__(self) -> None:
         for name, unit in (("peak", "FLOP/s"), ("bandwidth", "bytes/s")):
-            value = _quantity(getattr(self, name), name)
+            value = _at_least_zero(getattr(self, name), name)
             if not 0 < value < math.inf:
                 raise ValueError(f"a {name} is a finite number of {unit} above 0, got {value}")
 
@@ -47,7 +47,7 @@ class Roofline:
         >>> Roofline(peak=100.0, bandwidth=10.0).attainable(2.5)
         25.0
         """
-        return min(float(self.peak), self.bandwidth * _quantity(intensity, "intensity"))
+        return min(float(self.peak), self.bandwidth * _at_least_zero(intensity, "intensity"))
 
     def seconds(self, cost: Any, nbytes: float | None = None) -> float:
         """The least time for a cost: the larger of FLOPs / peak and bytes / bandwidth.
@@ -72,23 +72,30 @@ class Roofline:
         return "compute" if compute >= memory else "memory"
 
     def _times(self, cost: Any, nbytes: float | None) -> tuple[float, float]:
+        """The seconds of computing and of moving, which the model lets overlap."""
         if nbytes is None:
-            if not hasattr(cost, "flops") or not (hasattr(cost, "bytes") or hasattr(cost, "bytes_ideal")):
-                kind = type(cost).__name__
-                raise TypeError(
-                    f"a cost is two numbers, FLOPs and bytes, or a counted cost; got only {cost!r} ({kind})"
-                )
-            cost, nbytes = cost.flops, cost.bytes if hasattr(cost, "bytes") else cost.bytes_ideal
-        flops, nbytes = _quantity(cost, "number of FLOPs"), _quantity(nbytes, "number of bytes")
-        if math.inf in (flops, nbytes):
-            raise ValueError(f"the FLOPs and bytes of a cost are finite, got {flops:g} and {nbytes:g}")
-        return flops / self.peak, nbytes / self.bandwidth
+            cost, nbytes = _counted(cost)
+        flops = _at_least_zero(cost, "number of FLOPs")
+        moved = _at_least_zero(nbytes, "number of bytes")
+        if math.inf in (flops, moved):
+            raise ValueError(f"the FLOPs and bytes of a cost are finite, got {flops:g} and {moved:g}")
+        return flops / self.peak, moved / self.bandwidth
 
 
-def _quantity(value: Real, name: str) -> float:
+def _counted(cost: Any) -> tuple[float, float]:
+    """The FLOPs and bytes of an object that has them."""
+    for name in ("bytes", "bytes_ideal"):
+        if hasattr(cost, "flops") and hasattr(cost, name):
+            return cost.flops, getattr(cost, name)
+    kind = type(cost).__name__
+    raise TypeError(f"a cost is two numbers, FLOPs and bytes, or a counted cost; got only {cost!r} ({kind})")
+
+
+def _at_least_zero(value: object, name: str) -> float:
     """The value as a float, if it is a number of at least 0."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"the {name} is a number, got {value!r} ({type(value).__name__}); for a tensor pass t.item()")
-    if not value >= 0:  # NaN is not, either
+    number = float(value)
+    if not number >= 0:  # NaN is not, either
         raise ValueError(f"the {name} is at least 0, got {value}")
-    return float(value)
+    return number

@@ -18,7 +18,7 @@ _BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 DAY = 24 * 60 * 60  # seconds
 
 
-def si(value: Real, unit: str, digits: int = 3) -> str:
+def si(value: float, unit: str, digits: int = 3) -> str:
     """The value with a decimal prefix: k = 10^3, M = 10^6, G = 10^9. Only seconds get one below 1.
 
     >>> si(2_415_919_104, "B"), si(2, "B")
@@ -28,33 +28,34 @@ def si(value: Real, unit: str, digits: int = 3) -> str:
     >>> si(0.125, "FLOP/B"), si(1.25e-6, "s")
     ('0.125 FLOP/B', '1.25 µs')
     """
-    number = _real(value)
-    if unit == "s" and 0 < abs(number) < 1:
-        return _scaled(number * 1e12, 1000, _SMALL, unit, digits)
-    return _scaled(number, 1000, _LARGE, unit, digits)
+    quantity = _as_float(value)
+    if unit == "s" and 0 < abs(quantity) < 1:
+        return _scaled(quantity * 1e12, 1000, _SMALL, unit, digits)
+    return _scaled(quantity, 1000, _LARGE, unit, digits)
 
 
-def iec(nbytes: Real, digits: int = 3) -> str:
+def iec(nbytes: float, digits: int = 3) -> str:
     """A number of bytes with a binary prefix: KiB = 2^10, MiB = 2^20, GiB = 2^30.
 
     >>> iec(2_415_919_104)
     '2.25 GiB'
     """
-    return _scaled(_real(nbytes), 1024, _BINARY, "B", digits)
+    return _scaled(_as_float(nbytes), 1024, _BINARY, "B", digits)
 
 
-def duration(seconds: Real, digits: int = 3) -> str:
+def duration(seconds: float, digits: int = 3) -> str:
     """A time in the unit that a person would choose: µs, ms, s, min, h or days.
 
     >>> duration(143.9 * DAY, digits=4), duration(90), duration(0.002)
     ('143.9 days', '1.5 min', '2 ms')
     """
-    number = _real(seconds)
+    quantity = _as_float(seconds)
     for name, span in (("day", DAY), ("h", 3600), ("min", 60)):
-        if span <= abs(number) < math.inf:
-            text = _digits(number / span, digits)
-            return f"{text} {name}{'s' if name == 'day' and text != '1' else ''}"
-    return si(number, "s", digits)
+        if span <= abs(quantity) < math.inf:
+            text = _significant(quantity / span, digits)
+            plural = name == "day" and text != "1"
+            return f"{text} {name}s" if plural else f"{text} {name}"
+    return si(quantity, "s", digits)
 
 
 @dataclass(frozen=True)
@@ -94,27 +95,33 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
     return Table(tuple(columns), lines)
 
 
-def _real(value: Real) -> float:
+def _as_float(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"a quantity is a real number, got {value!r} ({type(value).__name__}); pass t.item()")
     return float(value)
 
 
-def _digits(value: float, digits: int) -> str:
+def _significant(value: float, digits: int) -> str:
     """The value with that many significant digits, but every digit before the point; no trailing zeros."""
     magnitude = math.floor(math.log10(abs(value))) if value else 0
-    text = f"{value or 0.0:.{max(digits - 1 - magnitude, 0)}f}"
+    decimals = max(digits - 1 - magnitude, 0)
+    text = f"{value or 0.0:.{decimals}f}"  # never -0
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def _scaled(value: float, base: int, prefixes: Sequence[str], unit: str, digits: int) -> str:
     """The value under the largest prefix that keeps it at least 1; a byte without a prefix is written out."""
-    text, prefix = f"{value:.{digits - 1}e}", ""
-    for power, larger in enumerate(prefixes if math.isfinite(value) else ()):
-        scaled = _digits(value / base**power, digits)
-        if abs(float(scaled)) < base:  # compared after rounding, so that 999.9996 becomes 1 k and never 1000
-            text, prefix = scaled, larger
-            break
+    text, prefix = _prefixed(value, base, prefixes, digits)
     if prefix + unit == "B":
         unit = "byte" if text in ("1", "-1") else "bytes"
     return f"{text} {prefix}{unit}"
+
+
+def _prefixed(value: float, base: int, prefixes: Sequence[str], digits: int) -> tuple[str, str]:
+    """The digits and the prefix; beyond the prefixes, and for what is not finite, digits with an exponent and none."""
+    if math.isfinite(value):
+        for power, prefix in enumerate(prefixes):
+            text = _significant(value / base**power, digits)
+            if abs(float(text)) < base:  # compared after rounding, so that 999.9996 becomes 1 k and never 1000
+                return text, prefix
+    return f"{value:.{digits - 1}e}", ""

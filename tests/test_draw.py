@@ -133,7 +133,7 @@ def test_names_of_lines_that_end_together_are_moved_apart(log):
 
 @pytest.mark.parametrize("fmt", ["float4_e2m1fn", "bfloat16", "float32", "float64"])
 def test_bits_show_each_digit_and_the_place_values(fmt):
-    fmt = formats.find(fmt)
+    fmt = formats.format_of(fmt)
     code = formats.encode(1.5, fmt)
     (ax,) = draw.bits(code, fmt).figure.axes
     shown, digits = {text.get_text() for text in ax.texts}, [t for t in ax.texts if "Mono" in t.get_fontfamily()[0]]

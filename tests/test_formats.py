@@ -13,10 +13,15 @@ import torch
 from helpers import formats
 from helpers.formats import FORMATS, decode, encode
 
-SMALL = [fmt for fmt in FORMATS.values() if fmt.bits <= 16]
-IN_TORCH = [fmt for fmt in FORMATS.values() if fmt.dtype is not None]
 INTEGERS = {8: torch.uint8, 16: torch.uint16, 32: torch.int32, 64: torch.int64}
-EACH = pytest.mark.parametrize("fmt", FORMATS.values(), ids=lambda fmt: fmt.name)
+
+
+def each(chosen):
+    """A test for each format that is chosen."""
+    return pytest.mark.parametrize("fmt", chosen, ids=lambda fmt: fmt.name)
+
+
+EACH = each(FORMATS.values())
 NUMPY = {"float64": np.float64, "float32": np.float32, "float16": np.float16} | {
     name: getattr(ml_dtypes, name) for name in ("bfloat16", "float8_e4m3fn", "float8_e5m2", "float4_e2m1fn")
 }
@@ -107,53 +112,82 @@ def test_the_nan_is_the_quiet_one():
     assert encode(math.nan, "float16") == torch.tensor(math.nan).half().view(torch.int16).item() == 0x7E00
 
 
-def test_limits_agree_with_finfo():
-    for fmt in IN_TORCH:
-        info = torch.finfo(fmt.dtype)
-        assert (fmt.max, fmt.eps, fmt.smallest_normal, fmt.bits) == (info.max, info.eps, info.tiny, info.bits)
-        assert decode(1, fmt).value == fmt.smallest_subnormal
+@each([fmt for fmt in FORMATS.values() if fmt.dtype is not None])
+def test_limits_agree_with_finfo(fmt):
+    info = torch.finfo(fmt.dtype)
+    assert (fmt.max, fmt.eps, fmt.smallest_normal, fmt.bits) == (info.max, info.eps, info.tiny, info.bits)
+    assert decode(1, fmt).value == fmt.smallest_subnormal
 
 
-def test_values_are_the_finite_numbers_in_order():
-    for fmt in SMALL:
-        finite = {decode(code, fmt).value for code in range(1 << fmt.bits)} - {math.inf, -math.inf}
-        assert formats.values(fmt) == sorted(x for x in finite if not math.isnan(x))
+BEYOND = [464.1, 480.0, 1000.0, 61440.0, 1e6, math.inf]  # 464 is the middle between 448 and the NaN's place
 
 
-def test_neighbours_walk_through_all_values():
-    for fmt in [f for f in SMALL if f.bits <= 8]:
-        line = formats.values(fmt)
-        ends = [-math.inf, math.inf] if fmt.inf_code else [None, None]
-        for below, value, above in zip([ends[0], *line], line, [*line[1:], ends[1]], strict=False):
-            assert formats.neighbours(value, fmt) == formats.Neighbours(below, value, above)
-        if fmt.inf_code:
-            assert formats.neighbours(math.inf, fmt) == formats.Neighbours(fmt.max, math.inf, None)
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("value", BEYOND)
+def test_beyond_e4m3_is_nan_here_and_in_ml_dtypes_and_448_in_torch(value, sign):
+    assert encode(sign * value, "float8_e4m3fn") & 0x7F == 0x7F
+    with np.errstate(over="ignore", invalid="ignore"):
+        assert np.isnan(np.float32(sign * value).astype(ml_dtypes.float8_e4m3fn))
+    assert torch.tensor(sign * value).to(torch.float8_e4m3fn).item() == sign * 448
+    assert torch.full((64,), sign * value).to(torch.float8_e4m3fn).float().unique().item() == sign * 448
 
 
-def test_formula():
-    for code, name, text in [
-        (0, "float16", "0"), (0x8000, "float16", "−0"), (0x7C00, "float16", "∞"), (0x7E00, "float16", "NaN"),
-        (1, "float16", "2⁻¹⁴ × 0.0009765625 ≈ 5.96046448e-08"),  # digits are left out
-        (0xC0A0, "bfloat16", "−2² × 1.25 = −5"),
-    ]:  # fmt: skip
-        assert formats.formula(code, name) == text
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("value", [61439.0, 61440.0, 1e6, math.inf])  # 61440 is the middle after 57344
+def test_beyond_e5m2_is_infinity_here_and_in_torch_and_in_ml_dtypes(value, sign):
+    found = decode(encode(sign * value, "float8_e5m2"), "float8_e5m2").value
+    assert found == sign * (57344 if value < 61440 else math.inf)
+    assert torch.tensor(sign * value).to(torch.float8_e5m2).item() == found
+    with np.errstate(over="ignore"):
+        assert np.float32(sign * value).astype(ml_dtypes.float8_e5m2) == found
 
 
-def test_bad_input_gets_one_clear_sentence():
-    for call, error, message in [
-        (lambda: decode(65536, "float16"), ValueError, "code 65536 does not fit float16: 16 bits hold 0 to 65535"),
-        (lambda: decode(-1, "float16"), ValueError, "code -1 does not fit"),
-        (lambda: decode(1.0, "float16"), TypeError, "a code is an integer, got 1.0; encode("),
-        (lambda: decode(1, "float17"), ValueError, "no floating-point format 'float17'; there are float64, float32"),
-        (lambda: decode(1, 16), TypeError, "a format is a name, a torch dtype or a FloatFormat, got 16"),
-        (lambda: encode("1", "float16"), TypeError, "encode takes a real number, got '1' (str)"),
-        (lambda: encode(torch.tensor(1.0), "float16"), TypeError, "pass t.item()"),
-        (lambda: encode(math.nan, "float4_e2m1fn"), ValueError, "float4_e2m1fn has no NaN"),
-        (lambda: formats.neighbours(math.nan, "float16"), ValueError, "nan has no neighbours"),
-        (lambda: formats.neighbours(1e9, "float8_e4m3fn"), ValueError, "float8_e4m3fn stores it as NaN"),
-        (lambda: formats.values("float32"), ValueError, "float32 has 2^32 codes"),
-    ]:  # fmt: skip
-        with pytest.raises(error) as caught:
-            call()
-        assert message in str(caught.value)
-        assert "\n" not in str(caught.value)
+@pytest.mark.parametrize("name", ["float8_e4m3fn", "float8_e5m2"])
+def test_a_nan_of_8_bits_is_one_everywhere(name):
+    assert torch.tensor(math.nan).to(getattr(torch, name)).isnan()
+    assert math.isnan(decode(encode(math.nan, name), name).value)
+
+
+@each([fmt for fmt in FORMATS.values() if fmt.bits <= 16])
+def test_values_are_the_finite_numbers_in_order(fmt):
+    finite = {decode(code, fmt).value for code in range(1 << fmt.bits)} - {math.inf, -math.inf}
+    assert formats.values(fmt) == sorted(x for x in finite if not math.isnan(x))
+
+
+@each([fmt for fmt in FORMATS.values() if fmt.bits <= 8])
+def test_neighbours_walk_through_all_values(fmt):
+    line = formats.values(fmt)
+    ends = [-math.inf, math.inf] if fmt.inf_code else [None, None]
+    for below, value, above in zip([ends[0], *line], line, [*line[1:], ends[1]], strict=False):
+        assert formats.neighbours(value, fmt) == formats.Neighbours(below, value, above)
+    if fmt.inf_code:
+        assert formats.neighbours(math.inf, fmt) == formats.Neighbours(fmt.max, math.inf, None)
+
+
+@pytest.mark.parametrize(("code", "name", "text"), [
+    (0, "float16", "0"), (0x8000, "float16", "−0"), (0x7C00, "float16", "∞"), (0x7E00, "float16", "NaN"),
+    (1, "float16", "2⁻¹⁴ × 0.0009765625 ≈ 5.96046448e-08"),  # digits are left out
+    (0xC0A0, "bfloat16", "−2² × 1.25 = −5"),
+])  # fmt: skip
+def test_formula(code, name, text):
+    assert formats.formula(code, name) == text
+
+
+@pytest.mark.parametrize(("call", "error", "message"), [
+    (lambda: decode(65536, "float16"), ValueError, "code 65536 does not fit float16: 16 bits hold 0 to 65535"),
+    (lambda: decode(-1, "float16"), ValueError, "code -1 does not fit"),
+    (lambda: decode(1.0, "float16"), TypeError, "a code is an integer, got 1.0; encode("),
+    (lambda: decode(1, "float17"), ValueError, "no floating-point format 'float17'; there are float64, float32"),
+    (lambda: decode(1, 16), TypeError, "a format is a name, a torch dtype or a FloatFormat, got 16"),
+    (lambda: encode("1", "float16"), TypeError, "encode takes a real number, got '1' (str)"),
+    (lambda: encode(torch.tensor(1.0), "float16"), TypeError, "pass t.item()"),
+    (lambda: encode(math.nan, "float4_e2m1fn"), ValueError, "float4_e2m1fn has no NaN"),
+    (lambda: formats.neighbours(math.nan, "float16"), ValueError, "nan has no neighbours"),
+    (lambda: formats.neighbours(1e9, "float8_e4m3fn"), ValueError, "float8_e4m3fn stores it as NaN"),
+    (lambda: formats.values("float32"), ValueError, "float32 has 2^32 codes"),
+])  # fmt: skip
+def test_bad_input_gets_one_clear_sentence(call, error, message):
+    with pytest.raises(error) as caught:
+        call()
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)

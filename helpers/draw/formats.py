@@ -25,7 +25,7 @@ def bits(code: int, fmt: FloatFormat | str | torch.dtype) -> Made:
 
     Formats of more than 32 bits take two rows. Raises ValueError for a code that the format does not have.
     """
-    fmt = formats.find(fmt)
+    fmt = formats.format_of(fmt)
     meanings, digits = _meanings(formats.decode(code, fmt), fmt), f"{code:0{fmt.bits}b}"
     row, position, shown = min(fmt.bits, 32), 0, []
     below = 2.1 * (math.ceil(fmt.bits / row) - 1)

@@ -30,7 +30,7 @@ class Bits(View, module="bits.js"):
     formats = Dict(default_value={name: asdict(fmt) for name, fmt in formats.FORMATS.items()}).tag(**CONSTANT)
 
     def __init__(self, value: float = 1.0, fmt: FloatFormat | str | torch.dtype = "bfloat16") -> None:
-        fmt = formats.find(fmt)
+        fmt = formats.format_of(fmt)
         super().__init__(format=fmt.name, bits=f"{formats.encode(value, fmt):0{fmt.bits}b}")
 
     def _drawing(self) -> draw.Drawing:
