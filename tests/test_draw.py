@@ -38,6 +38,7 @@ GALLERY = {
     "storage of an expand": lambda: draw.storage(torch.arange(4).expand(2, 3, 4), "title"),
     "merging": lambda: draw.merging({"x": MATRIX, "the transpose of x": MATRIX.t()}, "title"),
     "strips": lambda: draw.strips({"(a b)": [0, 0, 1, 1]}, "title", "position"), "lines": lambda: chart(),
+    "wide range": lambda: draw.lines({"a": (range(30), [10.0**-p for p in range(30)])}, "t", "x", "y", log="y"),
     "bars": lambda: draw.bars({"a": 0.4, "b": 6.0}, "title", "MFU", ("limit", 1.0)),
     "bars of parts": lambda: draw.bars({"r": {"p": 2, "q": 4}, "s": {"q": 0.01}}, "title", "bytes", ("all", 8)),
     "waterfall": lambda: draw.waterfall({"first": {"a": 9}, "small": {"b": 0.1}}, "title", "days"),
@@ -94,11 +95,24 @@ def test_a_learners_own_figure_is_shown_the_same_way():
         draw.show(3)
 
 
-def test_the_same_drawing_gives_the_same_picture_in_any_style():
-    with matplotlib.rc_context({"font.size": 30, "axes.facecolor": "red", "savefig.facecolor": "black"}):
-        other = chart().png()
+READERS = {  # what a reader's own matplotlibrc may say
+    "font.size": 30, "font.family": "serif", "xtick.labelsize": 20, "ytick.labelsize": 20, "text.usetex": True,
+    "figure.dpi": 40, "savefig.bbox": "tight", "savefig.dpi": 300, "savefig.facecolor": "black",
+    "axes.facecolor": "red", "axes.xmargin": 0.4, "axes.autolimit_mode": "round_numbers", "axes.unicode_minus": False,
+    "axes.formatter.limits": (-1, 1), "axes.formatter.use_locale": True, "axes.formatter.use_mathtext": True,
+    "xtick.minor.visible": True, "ytick.major.size": 20, "axes.grid.which": "both", "legend.loc": "upper left",
+    "figure.constrained_layout.use": False, "figure.autolayout": True,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["lines", "wide range", "bars of parts", "memory_over_time", "roofline", "ranges"])
+def test_picture_and_words_are_the_same_whatever_the_readers_own_style(kind):
+    with matplotlib.rc_context(READERS):
+        data, metadata = GALLERY[kind]()._repr_mimebundle_()
         assert matplotlib.rcParams["font.size"] == 30
-    assert other == chart().png()
+    ours = GALLERY[kind]()._repr_mimebundle_()
+    assert data["text/plain"] == ours[0]["text/plain"]
+    assert (data, metadata) == ours
 
 
 @pytest.mark.parametrize("name", GALLERY)

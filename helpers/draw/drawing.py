@@ -66,6 +66,7 @@ class Drawing:
         return textwrap.shorten(" ".join(self._opening()), 200, placeholder=" …")
 
     @property
+    @_styled  # the ticks that an axis has room for depend on the size of their text
     def words(self) -> str:
         """The whole drawing in words: kind, title and finding, then axes, lines with a few points, bars and texts."""
         contents = (line for ax in self.figure.axes for line in _contents(ax))
