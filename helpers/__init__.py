@@ -8,13 +8,13 @@
 - flops: the rules for the FLOPs of one op
 - timing: measure(function), a time with its spread, and whether it was disturbed
 - model: the block and the GPT of the course in named dimensions, and published configurations
-- exercises: the cases, the oracle and the usual mistakes of every exercise; how an answer is run, compared, scored
+- exercises: the cases, the oracle and the usual mistakes of every exercise
 - counting: count(fn, *args) -> Cost: FLOPs and bytes, op by op; what autograd keeps; a trace of what is alive
 - machine: this device and the best that it can do: peak(dtype), bandwidth(nbytes), runs(ops)
 - budget: what a model costs: a block box by box; bytes and FLOPs of training and decoding, planned and traced
 - draw: every figure of the course; each displays itself, as a picture and in words
 - explore: the interactive views
-- selfcheck: check(exercise, answer) and compare(guess, value, unit)
+- check: check(exercise, answer) and compare(guess, value, unit)
 - export: the notebooks as slides and as pages, without a network: `python -m helpers.export`
 
 Notebooks write `from helpers import formats` and call `formats.decode(...)`, so that a call names the file to open.

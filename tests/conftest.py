@@ -68,7 +68,7 @@ class Again(pytest.Item):
 
     def runtest(self) -> None:
         """Run all of them before failing."""
-        from helpers.selfcheck import Verdict  # not before: the process that hands out the tests needs no torch
+        from helpers.check import Verdict  # not before: the process that hands out the tests needs no torch
 
         cells, different = list(IPyNbFile.collect(self.parent)), []
         for task in exercises(self.parent.nb):

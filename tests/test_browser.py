@@ -134,7 +134,7 @@ def test_plain_keys_stay_in_the_view(desk, live):
 def test_a_check_names_the_mistake_and_hint_and_solution_unfold(desk):
     desk.open("00_start_here.ipynb")
     page, stub, guess = desk.page, desk.cell('check("card_in_gb"'), desk.cell('about="tebibyte"')
-    desk.replace(desk.cell("from helpers"), "from helpers.selfcheck import check, compare")
+    desk.replace(desk.cell("from helpers"), "from helpers.check import check, compare")
     asked = 'compare(guess, 140e9, "B", about="tebibyte")'
     for cell, source, words in [
         (stub, 'check("card_in_gb", 80 / (2**30 / 1e9))', "You went from GB to GiB."),

@@ -10,7 +10,7 @@ from tests.tools.course import ROOT
 
 LAYERS = {
     "units": 0, "specs": 0, "roofline": 0, "formats": 1, "storage": 1, "flops": 1, "timing": 1, "model": 1,
-    "exercises": 1, "counting": 2, "machine": 2, "budget": 3, "draw": 4, "explore": 4, "selfcheck": 4, "export": 5,
+    "exercises": 1, "counting": 2, "machine": 2, "budget": 3, "draw": 4, "explore": 4, "check": 4, "export": 5,
 }  # fmt: skip
 # Within the top layer the views build on the drawings.
 ALLOWED = {("explore", "draw")}
@@ -62,7 +62,7 @@ def test_oracles_use_nothing_of_the_course():
 # In this order, in one process.
 LATE = [
     ("helpers, helpers.units, helpers.specs", {"torch"}),
-    ("helpers.formats, helpers.selfcheck", {"matplotlib"}),
+    ("helpers.formats, helpers.check", {"matplotlib"}),
     # It warns on stderr where CUDA's compiler is but no GPU, as on a cluster's login node.
     ("helpers.timing, helpers.machine, torch.utils.flop_counter", {"torch.utils.cpp_extension"}),
     ("helpers.draw; helpers.draw.layouts().png()", {"matplotlib.pyplot", "ipywidgets"}),

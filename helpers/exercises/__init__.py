@@ -3,8 +3,7 @@
 A file per notebook puts its exercises on the list `EXERCISES`, as a table: each wrong formula, and after it the
 sentence that names the mistake; and on the list `GUESSES` what is said of its guesses. An oracle is plain Python or
 torch and imports nothing from the course, so that a mistake in a helper cannot hide in it. Statements, stubs, hints and
-solutions are in the notebooks. `running`, `outcomes`, `patterns` and `costs` are what `selfcheck` needs to run an
-answer, to compare, explain and score it.
+solutions are in the notebooks. `helpers.check` runs, compares, explains and scores answers.
 """
 
 from helpers.exercises import (
@@ -17,8 +16,4 @@ from helpers.exercises import (
     nb06_roofline,
     nb07_transformer_budget,
 )
-from helpers.exercises.costs import known_costs, waste
 from helpers.exercises.exercise import EXERCISES, GUESSES, Exercise
-from helpers.exercises.outcomes import Failed, amount, described, difference, plain, scale, short, written
-from helpers.exercises.patterns import pattern
-from helpers.exercises.running import call, in_time, item, same_randomness

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from helpers import selfcheck
+from helpers.check import Verdict, check, judge
 from helpers.exercises import EXERCISES
 from tests.tools.course import Task, chosen, exercises, read
 
@@ -21,7 +21,7 @@ _OPERATORS: dict[type[ast.AST], tuple[type[ast.AST], ...]] = {
     ast.Eq: (ast.NotEq,), ast.NotEq: (ast.Eq,), ast.And: (ast.Or,), ast.Or: (ast.And,),
 }  # fmt: skip
 _EXCHANGED = {"floor": "ceil", "ceil": "floor", "max": "min", "min": "max"}
-selfcheck.SECONDS = 120  # however busy the machine is
+judge.SECONDS = 120  # however busy the machine is
 _SAME_CALLS = {"tuple", "list", "float", "set", "sorted"}  # any spelling of a value is accepted
 
 
@@ -153,8 +153,8 @@ def _given(node: ast.stmt) -> set[str]:
 
 def status(source: str, found: dict[str, Any]) -> str:
     """What the check says of a solution: its status, or "raised" where the cell does not get that far."""
-    said: list[selfcheck.Verdict] = []
-    namespace = found | {"check": lambda *answers: said.append(selfcheck.check(*answers))}
+    said: list[Verdict] = []
+    namespace = found | {"check": lambda *answers: said.append(check(*answers))}
     try:
         exec(source, namespace)
     except Exception:

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from helpers.exercises.outcomes import number, plain
+from helpers.check.answers import number, plain
 
 _TIMES = {2: "twice the right one", 0.5: "half of the right one", -1: "right but for its sign"}
 

@@ -12,10 +12,9 @@ import numpy as np
 import pytest
 import torch
 
-from helpers import selfcheck
+from helpers.check import check, compare, judge
 from helpers.exercises import EXERCISES, GUESSES
 from helpers.exercises.exercise import Exercise, exercise, part
-from helpers.selfcheck import check, compare
 from helpers.timing import Timing
 from tests.tools import slips
 from tests.tools.course import NOTEBOOKS
@@ -287,7 +286,7 @@ def stubborn():
 
 @pytest.mark.parametrize("answer", [endless, stubborn])
 def test_an_endless_loop_is_ended(ask, monkeypatch, answer):
-    monkeypatch.setattr(selfcheck, "SECONDS", 0.5)
+    monkeypatch.setattr(judge, "SECONDS", 0.5)
     assert "had not come to an end after 0.5 seconds. Does a" in ask(lambda: 1, answer, cases=[()]).message
 
 

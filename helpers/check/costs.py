@@ -7,8 +7,10 @@ from typing import Any
 
 from torch.overrides import TorchFunctionMode
 
-from helpers.exercises.exercise import Exercise
-from helpers.exercises.outcomes import described, written
+from helpers import units
+from helpers.check.answers import described, written
+from helpers.counting import count
+from helpers.exercises import Exercise
 
 
 class _Uncountable(Exception):
@@ -27,31 +29,29 @@ class _Leaving(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
-def waste(
-    exercise: Exercise, function: Callable[..., Any], count: Any, si: Any, advise: Callable[[list[float]], str]
-) -> str | None:
+def waste(exercise: Exercise, function: Callable[..., Any], advise: Callable[[list[float]], str]) -> str | None:
     """What there is to say of a right answer that costs more than it must, or that nobody can count; else None.
 
-    `count` is that of `helpers.counting`, `si` that of `helpers.units`, and `advise` says what to do about such costs.
+    `advise` says what to do about such costs.
     """
     try:
-        used = costs(exercise, function, count)
+        used = costs(exercise, function)
     except _Uncountable as reason:
         return f"what it costs cannot be counted: {reason}"
-    allowed = known_costs(exercise, exercise.oracle, count)
+    allowed = known_costs(exercise, exercise.oracle)
     for arguments, mine, enough in zip(exercise.at or exercise.cases, used, allowed, strict=True):
         digits = 4 if abs(mine - enough) > 1e-3 * enough else 7
-        amounts = [si(amount, exercise.unit or "B", digits) for amount in (mine, enough)]
+        amounts = [units.si(amount, exercise.unit or "B", digits) for amount in (mine, enough)]
         if mine < enough / 10:
             return f"only {amounts[0]} were seen of the {amounts[1]} that it takes. Where is the rest computed?"
         if mine > exercise.room * enough:
             # A statement that leaves so much room names its limit; else it asks for what is enough.
-            limit = si(exercise.room * enough, exercise.unit or "B", digits) if exercise.room > 2 else amounts[1]
+            limit = units.si(exercise.room * enough, exercise.unit or "B", digits) if exercise.room > 2 else amounts[1]
             return f"{written(exercise, arguments)} takes {amounts[0]} where {limit} would do. {advise(used)}"
     return None
 
 
-def costs(exercise: Exercise, function: Callable[..., Any], count: Any) -> list[float]:
+def costs(exercise: Exercise, function: Callable[..., Any]) -> list[float]:
     """What that exercise asks for, of each call that is scored. Raises an exception that says why it is unknown."""
     found = []
     for case in exercise.at or exercise.cases:

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from helpers.exercises.exercise import Exercise
+from helpers.exercises import Exercise
 
 _PREFIXES = {"": 1.0, "m": 1e-3, "µ": 1e-6, "u": 1e-6, "n": 1e-9, "p": 1e-12, "k": 1e3, "K": 1e3} | {
     name + binary: 1024.0**power if binary else 1000.0**power
