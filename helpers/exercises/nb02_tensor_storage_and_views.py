@@ -191,7 +191,7 @@ def _swap(lines: str) -> Callable[[torch.Tensor, int, int], torch.Tensor]:
     return swap
 
 
-_LOST = "Row {} is lost: overwritten before it was copied (detach() and contiguous() copy nothing), or not put back."
+_LOST = "Row {} is lost: overwritten before it was copied (detach() and contiguous() need not copy), or not put back."
 exercise("swap_rows",
     _swap("kept = x[i].clone(); x[i] = x[j]; x[j] = kept"), [
     (_swap("x[i] = x[j]"), _LOST.format("i")),
