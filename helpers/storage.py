@@ -28,10 +28,12 @@ def layout(t: torch.Tensor) -> Layout:
     >>> layout(torch.zeros(3, 4)[1:].t())
     Layout(shape=(4, 2), stride=(1, 4), offset=4, itemsize=4, storage_bytes=48, contiguous=False)
 
-    Raises TypeError for anything but a tensor, ValueError for a meta or sparse tensor, which has no strided storage.
+    Raises TypeError for anything but a tensor, ValueError for a meta, sparse or nested tensor, which has no strided
+    storage.
     """
     storage = _storage(t)
-    return Layout(tuple(t.shape), t.stride(), t.storage_offset(), t.element_size(), storage.nbytes(), t.is_contiguous())
+    offset = int(t.storage_offset())
+    return Layout(tuple(t.shape), t.stride(), offset, t.element_size(), storage.nbytes(), t.is_contiguous())
 
 
 def offset_of(index: SupportsIndex | Sequence[SupportsIndex], t: torch.Tensor) -> int:
@@ -69,9 +71,11 @@ def same_storage(a: torch.Tensor, b: torch.Tensor) -> bool:
     Two halves of one storage share it, although no element is in both. Raises what `layout` raises.
     """
     first, second = _storage(a), _storage(b)
+    if first is second:
+        return True
     # Two wrappers of one memory, as from NumPy, are two storage objects that start at one address.
     one_address = first.data_ptr() == second.data_ptr() and first.device == second.device
-    return first._cdata == second._cdata or (one_address and min(first.nbytes(), second.nbytes()) > 0)
+    return one_address and min(first.nbytes(), second.nbytes()) > 0
 
 
 def touched_bytes(t: torch.Tensor) -> int:
@@ -99,7 +103,8 @@ def distinct_offsets(shape: Sequence[int], stride: Sequence[int]) -> int:
     _require_strided(shape, stride)
     if 0 in shape:
         return 0
-    steps = _merged(sorted((step, size) for size, step in zip(shape, stride, strict=True) if size > 1 and step > 0))
+    moving = [(step, size) for size, step in zip(shape, stride, strict=True) if size > 1 and step > 0]
+    steps = _merged(sorted(moving))
     count = 1
     # A step longer than everything below it makes copies that cannot touch each other.
     while steps and steps[-1][0] > sum(step * (size - 1) for step, size in steps[:-1]):
@@ -161,7 +166,8 @@ def plan_view(shape: Sequence[int], stride: Sequence[int], wanted: Sequence[int]
     One -1 in `wanted` stands for what is left. Raises ValueError for negative numbers or different lengths.
     """
     _require_strided(shape, stride)
-    numel, wanted = math.prod(shape), list(wanted)
+    numel = math.prod(shape)
+    wanted = list(wanted)
     if wanted.count(-1) == 1:
         known = -math.prod(wanted)
         if known == 0:
@@ -170,8 +176,9 @@ def plan_view(shape: Sequence[int], stride: Sequence[int], wanted: Sequence[int]
     if any(size < 0 for size in wanted) or math.prod(wanted) != numel:
         return ViewPlan(None, f"the shape {tuple(wanted)} does not have {numel} elements")
     if numel == 0:
-        found = stride if tuple(wanted) == tuple(shape) else _dense(wanted)
-        return ViewPlan(tuple(found), "a tensor without elements has every view of 0 elements")
+        same_shape = tuple(wanted) == tuple(shape)
+        found = tuple(stride) if same_shape else _dense(wanted)
+        return ViewPlan(found, "a tensor without elements has every view of 0 elements")
     return _fill_runs(shape, stride, wanted)
 
 
@@ -181,9 +188,10 @@ def _fill_runs(shape: Sequence[int], stride: Sequence[int], wanted: Sequence[int
     result: list[int] = []
     for run, following in itertools.zip_longest(runs, runs[1:]):
         sizes = _take(wanted[len(result) :], math.prod(shape[k] for k in run))
-        if sizes is None:
-            k, m = run[-1], following[0]  # a wanted size reaches beyond this run, so the next one would have to merge
-            reason = f"dimensions {k} and {m} must merge, but stride {stride[k]} is not {shape[m]} × {stride[m]}"
+        if sizes is None:  # a wanted size reaches beyond this run, so the next one would have to merge
+            last, first = run[-1], following[0]
+            needed = f"{shape[first]} × {stride[first]}"
+            reason = f"dimensions {last} and {first} must merge, but stride {stride[last]} is not {needed}"
             return ViewPlan(None, reason)
         result += [stride[run[-1]] * dense for dense in _dense(sizes)]
     result += [1] * (len(wanted) - len(result))  # sizes of 1 at the end
@@ -193,8 +201,10 @@ def _fill_runs(shape: Sequence[int], stride: Sequence[int], wanted: Sequence[int
 def _runs(shape: Sequence[int], stride: Sequence[int]) -> list[list[int]]:
     """The dimensions, with neighbours that can merge in one list; a size of 1 takes no steps and is left out."""
     runs: list[list[int]] = []
-    for k in (k for k, size in enumerate(shape) if size > 1):
-        if runs and stride[runs[-1][-1]] == shape[k] * stride[k]:
+    for k, size in enumerate(shape):
+        if size == 1:
+            continue
+        if runs and stride[runs[-1][-1]] == size * stride[k]:
             runs[-1].append(k)
         else:
             runs.append([k])
@@ -222,6 +232,8 @@ def _require_strided(shape: Sequence[int], stride: Sequence[int]) -> None:
 def _storage(t: Any) -> torch.UntypedStorage:
     if not isinstance(t, torch.Tensor):
         raise TypeError(f"expected a tensor, got {type(t).__name__}")
+    if t.is_nested:
+        raise ValueError("a nested tensor is several tensors of different shapes; use .unbind() and take one of them")
     if t.layout != torch.strided:
         raise ValueError(f"a tensor of layout {t.layout} is several tensors, without one storage; use .to_dense()")
     storage = t.untyped_storage()

@@ -249,7 +249,7 @@ def test_a_result_is_written_where_none_of_the_latest_lies(stopwatch, monkeypatc
     machine.runs([dataclasses.replace(machine.ops(rows=128)[0], run=run)], "cpu")
     latest = 2 * 2**20 // (128 * 128 * 4)  # of twice the cache
     assert len(places) > 2 * latest
-    for start in range(len(places) - latest):
+    for start in range(1, len(places) - latest):  # the first was an example, and is given up
         assert len({*places[start : start + latest]}) == latest
 
 

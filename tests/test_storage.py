@@ -107,8 +107,21 @@ def test_same_storage_sees_through_views():
     views = [x, x[1], x[1, 2, 3], x.mT, x.expand(5, 2, 3, 4), x.view(torch.int32), x[2:], x.detach(), x.flatten()[20:]]
     for a, b in itertools.product(views, views):
         assert storage.same_storage(a, b)
-    for copied in (x.clone(), x.mT.reshape(-1), x[[0, 1]], x + 0, torch.empty(0), x.mT.contiguous()):
-        assert not storage.same_storage(x, copied) and not storage.same_storage(copied, x)
+
+
+@pytest.mark.parametrize("copy", [
+    lambda x: x.clone(), lambda x: x.mT.reshape(-1), lambda x: x[[0, 1]], lambda x: x + 0, lambda x: torch.empty(0),
+    lambda x: x.mT.contiguous(),
+])  # fmt: skip
+def test_a_copy_has_a_storage_of_its_own(copy):
+    x = torch.arange(24.0).view(2, 3, 4)
+    copied = copy(x)
+    assert not storage.same_storage(x, copied) and not storage.same_storage(copied, x)
+
+
+def test_two_wrappers_of_one_memory_are_one_storage():
+    numbers = np.zeros(6)
+    assert storage.same_storage(torch.from_numpy(numbers), torch.from_numpy(numbers[:3]))
 
 
 @pytest.mark.parametrize(("shape", "stride", "wanted", "found", "reason"), [
@@ -135,6 +148,8 @@ def test_a_plan_gives_its_rule_in_words(shape, stride, wanted, found, reason):
 @pytest.mark.parametrize(("make", "error", "words"), [
     (lambda: torch.empty(2, 2, device="meta"), ValueError, r"^a meta tensor has no storage, .* needs none$"),
     (lambda: torch.eye(2).to_sparse(), ValueError, r"layout torch.sparse_coo .* use \.to_dense\(\)"),
+    (lambda: torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]), ValueError, r"a nested tensor .* \.unbind"),
+    (lambda: torch.nested.nested_tensor([torch.ones(2)], layout=torch.jagged), ValueError, r"^a nested tensor is"),
     (lambda: np.zeros(2), TypeError, "expected a tensor, got ndarray"),
 ])  # fmt: skip
 def test_what_has_no_storage_is_refused(function, make, error, words):

@@ -30,9 +30,9 @@ class Clock:
 @pytest.fixture(autouse=True)
 def system(monkeypatch):
     """How often the system took a core from this process: never, until a test changes `ru_nivcsw`."""
-    told = types.SimpleNamespace(ru_nivcsw=0)
-    monkeypatch.setattr(timing, "resource", types.SimpleNamespace(getrusage=lambda who: told, RUSAGE_SELF=0))
-    return told
+    usage = types.SimpleNamespace(ru_nivcsw=0)
+    monkeypatch.setattr(timing, "resource", types.SimpleNamespace(getrusage=lambda who: usage, RUSAGE_SELF=0))
+    return usage
 
 
 def test_the_first_call_is_warm_up():
@@ -45,16 +45,19 @@ def test_the_first_call_is_warm_up():
 def test_a_call_longer_than_the_budget_has_three_samples(cold):
     clock = Clock(9.0, 8.0, 7.0)
     found = measure(clock.work, clock=clock, seconds=1, cold=cold)
-    assert (clock.calls, found.runs, found.median) == (4, 3, 7.0)
+    assert (clock.calls, found.samples, found.median) == (4, 3, 7.0)
 
 
-def test_the_budget_is_kept_and_short_calls_come_to_an_end():
-    for seconds in (0.5, 1, 4):
-        clock = Clock(0.01)
-        measure(clock.work, clock=clock, seconds=seconds)
-        assert seconds <= clock.now <= 1.3 * seconds
+@pytest.mark.parametrize("seconds", [0.5, 1, 4])
+def test_the_budget_is_kept(seconds):
+    clock = Clock(0.01)
+    measure(clock.work, clock=clock, seconds=seconds)
+    assert seconds <= clock.now <= 1.3 * seconds
+
+
+def test_short_calls_come_to_an_end():
     clock = Clock(1e-3)
-    assert measure(clock.work, clock=clock, seconds=1e6).runs == 10_000
+    assert measure(clock.work, clock=clock, seconds=1e6).samples == 10_000
 
 
 def test_median_extremes_and_spread_are_those_of_the_samples():
@@ -62,7 +65,7 @@ def test_median_extremes_and_spread_are_those_of_the_samples():
     clock = Clock(1.0, *samples)
     found = measure(clock.work, clock=clock, seconds=sum(samples) - 0.01)
     first, median, third = statistics.quantiles(samples, n=4)
-    assert found.runs == 20
+    assert found.samples == 20
     assert (found.median, found.low, found.high) == pytest.approx((median, min(samples), max(samples)))
     assert found.spread == pytest.approx((third - first) / median)
 
@@ -72,7 +75,7 @@ def test_median_extremes_and_spread_are_those_of_the_samples():
 def test_three_samples_near_the_fastest_confirm_it(samples):
     clock = Clock(1.0, *samples)
     found = measure(clock.work, clock=clock, seconds=sum(samples) - 0.5)
-    assert (found.runs, found.disturbed) == (len(samples), sorted(samples)[2] > 1.1)
+    assert (found.samples, found.disturbed) == (len(samples), sorted(samples)[2] > 1.1)
 
 
 @pytest.mark.parametrize(("seconds", "every", "disturbed"), [(0.01, 1, True), (0.01, 2, False), (1.0, 1, False)])
@@ -138,7 +141,7 @@ def test_every_cache_is_written_over_before_each_cold_call(monkeypatch, devices)
     clock = Clock(1.0)
     with Events() as events:
         found = measure(lambda: (events.seen.append("call"), clock.work()), cold=True, clock=clock, seconds=1)
-    assert events.seen == ["call"] + [*devices, "call"] * found.runs
+    assert events.seen == ["call"] + [*devices, "call"] * found.samples
     assert found.calls == 1
 
 
@@ -152,22 +155,43 @@ def test_threads_are_what_was_asked_for_and_afterwards_as_before(threads):
     assert torch.get_num_threads() == before
 
 
-def test_a_measurement_needs_time_that_passes_and_a_thread():
-    for cold in (False, True):
-        with pytest.raises(
-            ValueError, match=r"the clock stood still over \d+ calls: give fn more work, or take another"
-        ):
-            measure(lambda: None, clock=lambda: 1.0, cold=cold)
-    for seconds, threads in [(0, 1), (-1, 1), (math.nan, 1), (1, 0)]:
-        with pytest.raises(ValueError, match=rf"needs time and a thread, got seconds={seconds} and threads={threads}"):
-            measure(lambda: None, seconds=seconds, threads=threads)
+@pytest.mark.parametrize("make", [iter, lambda tuples: (one for one in tuples)])
+@pytest.mark.parametrize("count", [1, 3, 10])
+def test_inputs_that_come_to_their_end_are_named(make, count):
+    clock, before = Clock(1.0), torch.get_num_threads()
+    with pytest.raises(ValueError, match=r"^the inputs came to their end before the .* or itertools\.cycle\(…\)$"):
+        measure(clock.work, inputs=make([(1,)] * count), clock=clock, seconds=20, threads=1)
+    assert clock.calls == count and torch.get_num_threads() == before
+
+
+def test_a_stop_iteration_of_the_function_is_its_own():
+    with pytest.raises(StopIteration):
+        measure(lambda x: next(iter([])), inputs=[(1,)])
+
+
+@pytest.mark.parametrize("inputs", [[torch.ones(2)], (3, 4), "ab"], ids=str)
+def test_inputs_are_tuples(inputs):
+    with pytest.raises(TypeError, match=r"inputs are tuples of arguments, as in inputs=\[\(x,\), \(y,\)\]; got a "):
+        measure(lambda x: x, inputs=inputs)
+
+
+@pytest.mark.parametrize("cold", [False, True])
+def test_a_clock_that_stands_still_is_refused(cold):
+    with pytest.raises(ValueError, match=r"the clock stood still over \d+ calls: give fn more work, or take another"):
+        measure(lambda: None, clock=lambda: 1.0, cold=cold)
+
+
+@pytest.mark.parametrize(("seconds", "threads"), [(0, 1), (-1, 1), (math.nan, 1), (1, 0)])
+def test_a_measurement_needs_time_and_a_thread(seconds, threads):
+    with pytest.raises(ValueError, match=rf"needs time and a thread, got seconds={seconds} and threads={threads}"):
+        measure(lambda: None, seconds=seconds, threads=threads)
 
 
 def test_a_timing_reads_as_a_sentence():
     found = Timing(2e-3, 1e-3, 3e-3, 9, 0.0123, 100, 2)
-    assert repr(found) == "2 ms (from 1 ms to 3 ms; 9 runs of 100 calls, 2 threads)"
+    assert repr(found) == "2 ms (from 1 ms to 3 ms; 9 samples of 100 calls, 2 threads)"
     found = Timing(2.0, 1.0, 3.0, 3, disturbed=True)
-    assert repr(found) == "2 s (from 1 s to 3 s; 3 runs, 1 thread, disturbed)"
+    assert repr(found) == "2 s (from 1 s to 3 s; 3 samples, 1 thread, disturbed)"
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
