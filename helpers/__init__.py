@@ -1,5 +1,7 @@
 """The small module behind the notebooks. Each line names a file or a folder; nothing is loaded until asked for.
 
+- version: at_least(version), what a notebook asks for first
+- merge: an update keeps your answers: `python -m helpers.merge`
 - units: numbers with their units, for people (2.42 GB, 2.25 GiB, 144 days), and small tables
 - specs: what vendors promise; find(device name), and the MFU against a known peak
 - roofline: a machine as peak and bandwidth: ridge, attainable FLOP/s, seconds and bound of a cost
@@ -19,3 +21,5 @@
 
 Notebooks write `from helpers import formats` and call `formats.decode(...)`, so that a call names the file to open.
 """
+
+__version__ = "0.1.0"

@@ -89,15 +89,15 @@ def lesson(notebook: NotebookNode, further: bool = False) -> list[NotebookNode]:
 def pace(cells: list[NotebookNode]) -> dict[str, int]:
     """What these cells of a lesson ask for, and the minutes that a strict reader needs for them, to the nearest 5.
 
-    The rates are those of some sixty readings. Words are those of the markdown cells as `plain`
-    reads them, tables and formulas included; lines of code those that are neither blank nor folded; guesses
-    calls of `compare`; figures the pictures among the outputs, first states of views included.
+    The rates are those of some sixty readings. Words are those of the markdown cells as `plain` reads them, tables and
+    formulas included; lines of code those that are neither blank nor folded, less the one that asks for a version;
+    guesses calls of `compare`; figures the pictures among the outputs, first states of views included.
     """
     text = "\n".join(plain(cell.source) for cell in cells if cell.cell_type == "markdown")
     code = "\n".join(cell.source for cell in cells if cell.cell_type == "code" and not folded(cell))
     kinds = [kind for cell in cells for output in cell.get("outputs", ()) for kind in output.get("data", ())]
     words = sum(any(map(str.isalnum, word)) for word in text.split())
-    lines = sum(bool(line.strip()) for line in code.splitlines())
+    lines = sum(bool(line.strip()) and not line.startswith("version.") for line in code.splitlines())
     guesses = len(re.findall(r"\bcompare\(", code))
     figures = sum(kind.startswith("image/") for kind in kinds)
     minutes = 5 * round((words / 95 + lines * 12 / 60 + guesses + figures * 45 / 60) / 5)
