@@ -3,13 +3,16 @@
 B texts of T tokens; D, H, F, L, V, N as in `helpers.model`. FLOPs of elementwise ops follow `helpers.flops`.
 """
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from numbers import Real
 
 import torch
 
 from helpers.counting import Trace
 from helpers.model import GPT, MODELS, Config, loss_of  # noqa: F401 (MODELS for the examples)
+from helpers.units import whole_number
 
 # Bytes for one parameter by term, AdamW's moments being two; an activation has as many as a weight.
 PRECISIONS: Mapping[str, Mapping[str, int]] = {
@@ -37,8 +40,133 @@ class Box:
     kernel: str
 
 
+@dataclass(frozen=True)
+class _Part:
+    """A box in numbers, before it is known how many bytes one has."""
+
+    name: str
+    shape: str
+    flops: int
+    moved: int  # inputs and result
+    kept: int = 0
+    parameters: int = 0
+    used: int | None = None  # of the parameters, if not all
+    statistics: int = 0  # bytes kept besides, whatever the dtype
+    layout: str = ""
+
+
+@dataclass(frozen=True)
+class _Pass:
+    """A forward pass of one block: `batch` texts, of each `new` tokens, which look at `seen` of all `tokens`."""
+
+    config: Config
+    batch: int
+    tokens: int
+    new: int
+    seen: int
+    fused: bool
+
+    @property
+    def rows(self) -> int:
+        """The tokens that are worked on."""
+        return self.batch * self.new
+
+    def norm(self, name: str = "norm", heads: int = 1, width: int = 0) -> _Part:
+        """A norm of each token, or of each of its heads."""
+        rows, width = self.rows * heads, width or self.config.width
+        vectors = 2 if self.config.family == "GPT-2" else 1  # layer norm: weight and bias, mean and deviation
+        flops = rows * (4 * vectors * width + 2)
+        return _Part(
+            name, "b t d", flops, 2 * rows * width, rows * width, vectors * width, statistics=4 * vectors * rows
+        )
+
+    def linear(self, name: str, shape: str, inner: int, outer: int, bias: int = 0, layout: str = "") -> _Part:
+        """A matrix product with each token; `bias` numbers are added to it."""
+        rows = self.rows
+        return _Part(
+            name,
+            shape,
+            flops=rows * (2 * inner * outer + bias),
+            moved=rows * (inner + outer),
+            kept=rows * inner,
+            parameters=inner * outer + bias,
+            layout=layout,
+        )
+
+    def attention(self) -> list[_Part]:
+        """From the normalized input to what is added to the residual."""
+        config, rows, layout = self.config, self.rows, "" if self.fused else "copy"  # einsum lays operands out anew
+        d, q, k, heads = config.width, config.query_width, config.key_width, config.heads
+        biases = {"query": q, "key": k, "value": k}
+        bias = sum(size for name, size in biases.items() if name in config.biases)
+        split = "b t h c" if config.key_heads == heads else "b t h c, b t kv c"
+        parts = [self.linear("q k v", split, d, q + 2 * k, bias, "view")]
+        if config.qk_norm:
+            normed = self.norm("norm q k", heads + config.key_heads, config.channels)
+            parts.append(replace(normed, shape=split, parameters=2 * config.channels))
+        if config.family == "Llama":
+            angles = 2 * self.new * config.channels
+            parts.append(_Part("rotate", split, 3 * rows * (q + k), 2 * rows * (q + k), angles))
+        scores = rows * heads * self.seen
+        written = 0 if self.fused else scores  # fused, they stay inside the kernel
+        sums = rows * heads
+        keys = self.batch * k * (self.seen if self.new == 1 else self.tokens)
+        products, queries = 2 * scores * config.channels, rows * q
+        statistics = 4 * sums if self.fused else self.new * self.tokens  # logarithms of the sums, or a mask
+        sinks = heads if config.sinks else 0
+        parts += [
+            _Part("scores", "b h t s", products, queries + keys + written, queries + keys, layout=layout),
+            _Part("softmax", "b h t s", 6 * scores - 2 * sums, 2 * written, written, sinks, statistics=statistics),
+            _Part("weighted sum", "b t h c", products, queries + keys + written, keys, layout=layout),
+        ]
+        out = d if "output" in config.biases else 0
+        return [*parts, self.linear("output", "b t d", q, d, out, layout or "view")]
+
+    def mlp(self) -> list[_Part]:
+        """From the normalized input to what is added to the residual: one MLP, or the chosen experts."""
+        config = self.config
+        if not config.experts:
+            return self._gated("mlp" in config.biases)
+        biased = "experts" in config.biases
+        router = self.linear("router", "b t e", config.width, config.experts, config.experts if biased else 0)
+        # A token is handed to each of its experts, so that they work on `chosen` times as many.
+        each = replace(self, batch=self.batch * config.chosen)
+        used = min(config.experts, each.rows)  # as many as the tokens can choose
+        experts = [
+            replace(part, parameters=config.experts * part.parameters, used=used * part.parameters)
+            for part in each._gated(biased)
+        ]
+        added = (2 * config.chosen - 1) * self.rows * config.width
+        moved = (each.rows + self.rows) * config.width
+        return [router, *experts, _Part("add experts", "b t d", added, moved, each.rows * config.width)]
+
+    def _gated(self, biased: bool) -> list[_Part]:
+        """Up, the function in the middle, and down."""
+        d, f, llama = self.config.width, self.config.hidden, self.config.family == "Llama"
+        gates = 2 if llama else 1  # matrices that lead up
+        name, flops = ("gated SiLU", 6) if llama else ("GELU", 9)
+        numbers = self.rows * f
+        return [
+            self.linear("gate, up" if llama else "up", "b t f", d, gates * f, gates * f if biased else 0),
+            _Part(name, "b t f", flops * numbers, (gates + 1) * numbers, (2 * gates - 1) * numbers),
+            self.linear("down", "b t d", f, d, d if biased else 0),
+        ]
+
+    def add(self) -> _Part:
+        """The residual."""
+        numbers = self.rows * self.config.width
+        return _Part("add", "b t d", numbers, 3 * numbers)
+
+
 def block_costs(
-    config: Config, batch: int, tokens: int, *, decode: bool = False, itemsize: int = 2, fused: bool = True
+    config: Config,
+    batch: int,
+    tokens: int,
+    *,
+    decode: bool = False,
+    itemsize: float = 2,
+    fused: bool = True,
+    window: int = 0,
 ) -> list[Box]:
     """The boxes of one block in the order of the forward pass, over whole texts or, in decoding, one new token of each.
 
@@ -50,60 +178,82 @@ def block_costs(
     in half precision, less their two dropout masks of B·T·D bytes, and what they neglect: in float32 the two
     statistics of a layer norm per token (RMSNorm: one; on a CPU PyTorch keeps its normalized input, too) and fused
     attention's logarithm of each softmax sum (Dao 2023). Unfused, the softmax, H·T numbers per token, and a mask.
+
+    With `window`, a token looks back on so many (Beltagy et al. 2020), not on all. Experts (Shazeer et al. 2017) work
+    on the tokens handed to them; their weights are read where tokens can choose them, at most all.
+    Raises TypeError and ValueError for sizes that are none, as `training` does.
     """
-    d, k, f, t = config.width, config.key_width, config.hidden, 1 if decode else tokens
-    n, keys, scores = batch * t, batch * tokens * k, batch * config.heads * t * tokens
-    llama, products, written = config.family == "Llama", 2 * scores * config.channels, 0 if fused else scores
-    gates, vectors = (2, 1) if llama else (1, 2)  # matrices that lead up; vectors of a norm
-    copied = "" if fused else "copy"  # einsum lays its operands out anew before it multiplies
-    boxes: list[Box] = []
-
-    def box(name, shape, flops, moved, kept=0, layout="", parameters=0, stats=0):
-        nbytes, saved = itemsize * (parameters + moved), 0 if decode else itemsize * kept + stats
-        alone = not fused or name not in ("scores", "softmax", "weighted sum")
-        kernel = f"{name} {len(boxes)}" if alone else "attention"
-        boxes.append(Box(name, shape, layout, parameters, flops, nbytes, saved, kernel))
-
-    def linear(name, shape, rows, columns, layout=""):
-        parameters = rows * columns + (0 if llama else columns)
-        box(name, shape, n * (rows * columns + parameters), n * (rows + columns), n * rows, layout, parameters)
-
-    def norm():
-        flops, stats = n * (4 * vectors * d + 2), 4 * vectors * n
-        box("norm", "b t d", flops, 2 * n * d, n * d, parameters=vectors * d, stats=stats)
-
-    norm()
-    split = "b t h c" if config.key_heads == config.heads else "b t h c, b t kv c"
-    linear("q k v", split, d, d + 2 * k, "view")
-    if llama:
-        box("rotate", split, 3 * n * (d + k), 2 * n * (d + k), 2 * t * config.channels)
-    sums = n * config.heads
-    box("scores", "b h t s", products, n * d + keys + written, n * d + keys, copied)
-    box("softmax", "b h t s", 6 * scores - 2 * sums, 2 * written, written, stats=4 * sums if fused else t * tokens)
-    box("weighted sum", "b t h c", products, n * d + keys + written, keys, copied)
-    linear("output", "b t d", d, d, copied or "view")
-    box("add", "b t d", n * d, 3 * n * d)
-    norm()
-    linear("gate, up" if llama else "up", "b t f", d, gates * f)
-    name, flops = ("gated SiLU", 6 * n * f) if llama else ("GELU", 9 * n * f)
-    box(name, "b t f", flops, (gates + 1) * n * f, (2 * gates - 1) * n * f)
-    linear("down", "b t d", f, d)
-    box("add", "b t d", n * d, 3 * n * d)
+    _require(config, tokens=tokens, batch=batch, itemsize=itemsize)
+    whole_number(window, "window", least=0)
+    work = _Pass(config, batch, tokens, 1 if decode else tokens, min(tokens, window or tokens), fused)
+    inner = [work.norm()] if config.norms > 2 else []  # Gemma norms what it adds, too
+    parts = [work.norm(), *work.attention(), *inner, work.add(), work.norm(), *work.mlp(), *inner, work.add()]
+    boxes = []
+    for number, part in enumerate(parts):
+        read = part.parameters if part.used is None else part.used
+        in_attention = fused and part.name in ("scores", "softmax", "weighted sum")
+        boxes.append(
+            Box(
+                part.name,
+                part.shape,
+                part.layout,
+                part.parameters,
+                part.flops,
+                bytes=_whole(itemsize * (read + part.moved)),
+                kept=0 if decode else _whole(itemsize * part.kept) + part.statistics,
+                kernel="attention" if in_attention else f"{part.name} {number}",
+            )
+        )
     return boxes
 
 
+def _whole(nbytes: float) -> int:
+    """Of a format of less than a byte, such as float4, the bytes that are begun."""
+    return math.ceil(nbytes)
+
+
+def _require(config: Config, *, tokens: int, itemsize: float = 2, **counts: int) -> None:
+    """Refuse what is no model, no number of things, no size; and more tokens than a model has positions for."""
+    if not isinstance(config, Config):
+        raise TypeError(f"a model is a Config, got {config!r}; take one of MODELS, such as MODELS['GPT-2 small']")
+    for name, value in {**counts, "tokens": tokens}.items():
+        whole_number(value, name)
+    if config.family == "GPT-2" and tokens > config.context:
+        raise ValueError(
+            f"{config.name} has learned positions for {config.context} tokens, so a text of {tokens} is too long for it"
+        )
+    if isinstance(itemsize, bool) or not isinstance(itemsize, Real):
+        raise TypeError(f"itemsize is the bytes of one number, got {itemsize!r} ({type(itemsize).__name__})")
+    if not 0 < itemsize < math.inf:
+        raise ValueError(f"itemsize is the bytes of one number, above 0, got {itemsize!r}")
+
+
 def forward_flops(config: Config, tokens: int) -> int:
-    """The FLOPs of the matrix products for one text: 2 per weight and token, and the scores, 4·L·D·T², not halved.
+    """The FLOPs of the matrix products for one text: 2 per weight and token, and the scores, 4·L·H·C·T², not halved.
 
-    Kaplan et al. 2020, table 1; scores as in Chowdhery et al. 2022 (PaLM), appendix B, whose 12·L·D·T are three times
-    these, per token, forward and backward.
+    Kaplan et al. 2020, table 1; scores as in Chowdhery et al. 2022 (PaLM), appendix B, whose 12·L·H·Q·T are three times
+    these, per token, forward and backward; where windows are shorter than T, with them. Of experts those chosen.
     """
-    return 2 * config.matrices * tokens + 4 * config.layers * config.width * tokens**2
+    _require(config, tokens=tokens)
+    return 2 * config.matrices * tokens + 4 * config.query_width * tokens * _seen(config, tokens)
 
 
-def kv_bytes(config: Config, itemsize: int = 2) -> int:
-    """The bytes that one token adds to the KV cache: a key and a value in each block (Pope et al. 2022)."""
-    return 2 * config.layers * config.key_width * itemsize
+def kv_bytes(config: Config, itemsize: float = 2, tokens: int = 1) -> int:
+    """The bytes of the KV cache of so many tokens: a key and a value in each block (Pope et al. 2022).
+
+    >>> kv_bytes(MODELS["Llama 3 8B"]), kv_bytes(MODELS["Llama 3 8B"], tokens=8192)
+    (131072, 1073741824)
+
+    A block with a window holds its last tokens only (Jiang et al. 2023, Mistral 7B, "rolling buffer cache").
+    """
+    _require(config, tokens=tokens, itemsize=itemsize)
+    return _whole(2 * config.key_width * _seen(config, tokens) * itemsize)
+
+
+def _seen(config: Config, tokens: int) -> int:
+    """The tokens that the last one looks at, summed over the blocks."""
+    windows = config.windows or (0,) * config.layers
+    return sum(min(tokens, window or tokens) for window in windows)
 
 
 @dataclass(frozen=True)
@@ -141,29 +291,41 @@ def training(
     one block and all gradients. Temporary results of other ops are left out; so are the optimizer's, of any kind.
     Bytes moved: weights read in each pass, activations, logits and gradients written and read, and the optimizer's
     reading and writing of all other states.
+    Raises TypeError for what is no Config or no whole number, ValueError for less than one text, token or device, for
+    more tokens than a model with learned positions has, and for an unknown precision.
     """
-    if precision not in PRECISIONS:
+    _require(config, tokens=tokens, batch=batch, devices=devices)
+    if not isinstance(precision, str) or precision not in PRECISIONS:
         raise ValueError(f"no precision {precision!r}: take one of {', '.join(PRECISIONS)}")
-    states, share = PRECISIONS[precision], config.parameters / devices
+    states = PRECISIONS[precision]
     itemsize = states["weights"]
+    share = config.parameters / devices
     boxes = block_costs(config, batch, tokens, itemsize=itemsize)
-    block, inputs = sum(box.kept for box in boxes), batch * tokens * config.width * itemsize
+    block = sum(box.kept for box in boxes)
+    inputs = batch * tokens * config.width * itemsize
     end = boxes[0].kept + inputs  # the final norm's, and the head's input
     saved = config.layers * block + end
     kept = config.layers * inputs + block + end if recompute else saved
     logits = 4 * batch * tokens * config.vocabulary
     memory = {term: size * share for term, size in states.items()} | {"activations": kept, "logits": logits}
+
     fixed = (sum(states.values()) - states["gradients"]) * share
     head = states["gradients"] * config.vocabulary * config.width / devices
-    alive = {"at the loss": fixed + kept - recompute * block + 3 * logits}
-    alive |= {"after the head": fixed + kept + head, "at the end": fixed + block + memory["gradients"]}
-    useful = 3 * batch * forward_flops(config, tokens)
+    at_loss = kept - block if recompute else kept
+    alive = {
+        "at the loss": fixed + at_loss + 3 * logits,
+        "after the head": fixed + kept + head,
+        "at the end": fixed + block + memory["gradients"],
+    }
+
+    forward = batch * forward_flops(config, tokens)
     unembedding = 2 * batch * tokens * config.vocabulary * config.width
-    flops = useful + (useful // 3 - unembedding if recompute else 0)  # the blocks run forward once more
+    again = forward - unembedding if recompute else 0  # the blocks run forward once more
     # The optimizer reads and writes weight, moments and master copy and reads the gradient, which was written.
     optimizer = 2 * sum(states.values()) * share
-    moved = (3 if recompute else 2) * itemsize * config.parameters + optimizer + 2 * (saved + logits)
-    return Step(memory, alive, flops, useful, moved)
+    passes = 3 if recompute else 2
+    moved = passes * itemsize * config.parameters + optimizer + 2 * (saved + logits)
+    return Step(memory, alive, 3 * forward + again, 3 * forward, moved)
 
 
 def traced_step(config: Config, batch: int, *, recompute: bool = False) -> tuple[Trace, int]:
@@ -171,6 +333,7 @@ def traced_step(config: Config, batch: int, *, recompute: bool = False) -> tuple
 
     It is the second step, so that AdamW has its moments, and AdamW's own work is left out.
     """
+    _require(config, tokens=config.context, batch=batch)
     gpt = GPT(config)
     adamw = torch.optim.AdamW(gpt.parameters())
     ids = torch.randint(config.vocabulary, (batch, config.context + 1))
@@ -185,18 +348,22 @@ def traced_step(config: Config, batch: int, *, recompute: bool = False) -> tuple
     return trace, backward
 
 
-def decoding(config: Config, batch: int, tokens: int, *, devices: int = 1, itemsize: int = 2) -> Step:
+def decoding(config: Config, batch: int, tokens: int, *, devices: int = 1, itemsize: float = 2) -> Step:
     """A decoding step: each of `batch` texts of `tokens` tokens gets one more; all devices share weights and caches.
 
     >>> step = decoding(MODELS["Llama 3 8B"], batch=1, tokens=4096)
     >>> round(step.total / 1e9, 1), round(step.flops / step.bytes, 1)  # in FLOP/B
     (16.6, 1.1)
 
-    It reads each weight once for all texts, of the embedding one row a text, and each text's cache (Pope et al. 2022).
+    It reads each weight once for all texts, of the embedding one row a text, of experts as many as the texts can
+    choose, and each text's cache (Pope et al. 2022). Raises TypeError and ValueError as `training` does.
     """
-    memory = {"weights": config.parameters * itemsize / devices}
-    memory["KV cache"] = batch * tokens * kv_bytes(config, itemsize) / devices
-    flops = batch * (2 * config.matrices + 4 * config.layers * config.width * tokens) / devices
+    _require(config, tokens=tokens, batch=batch, devices=devices, itemsize=itemsize)
+    cache = batch * kv_bytes(config, itemsize, tokens) / devices
+    memory = {"weights": config.parameters * itemsize / devices, "KV cache": cache}
+    scores = 4 * config.query_width * _seen(config, tokens)
+    flops = batch * (2 * config.matrices + scores) / devices
     table = 0 if config.tied else config.vocabulary * config.width
-    moved = (config.parameters - table) * itemsize / devices + memory["KV cache"]
+    unused = max(0, config.experts - batch * config.chosen) * config.layers * config.mlp_matrices
+    moved = (config.parameters - table - unused) * itemsize / devices + cache
     return Step(memory, {"always": sum(memory.values())}, flops, flops, moved)

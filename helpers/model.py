@@ -13,16 +13,28 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
+from helpers.units import whole_number
+
+FAMILIES = ("GPT-2", "Llama")
+
 
 @dataclass(frozen=True)
 class Config:
-    """A decoder of equal blocks as a few numbers; without `hidden` it is 4 × width, without `key_heads` as `heads`.
+    """A decoder as a few numbers; without `hidden` it is 4 × width, without `key_heads` as `heads`.
 
     >>> Config("tiny", layers=2, width=64, heads=4, vocabulary=500, context=128).parameters
     140288
 
-    family: "GPT-2" has layer norms, biases, GELU and learned positions; "Llama" RMSNorm, a gated SiLU and rotary
-    positions, whose angles have the base `theta`. tied: the head is the token embedding once more.
+    family: "GPT-2" has layer norms, biases, GELU and learned positions; "Llama" RMSNorm, a gated MLP and rotary
+    positions, whose angles have the base `theta`. tied: the head is the token embedding once more. channels: the width
+    of one head, C, without which it is width / heads.
+
+    Of the newer models: windows, for each block how many tokens one looks back on, itself included, 0 being all;
+    experts, of which each token uses `chosen`, with `hidden` the width of one; biases of these projections, with
+    "experts" for those of router and experts; norms of the width in a block; qk_norm, one more for queries and keys of
+    a head; sinks, a learned score for each head.
+
+    Raises TypeError for sizes that are not whole numbers, ValueError for impossible ones and for an unknown family.
     """
 
     name: str
@@ -36,30 +48,100 @@ class Config:
     family: Literal["GPT-2", "Llama"] = "GPT-2"
     tied: bool = True
     theta: float = 10_000.0
+    channels: int = 0
+    windows: tuple[int, ...] = ()
+    experts: int = 0
+    chosen: int = 0
+    biases: frozenset[str] = frozenset()
+    norms: int = 2
+    qk_norm: bool = False
+    sinks: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "hidden", self.hidden or 4 * self.width)
-        object.__setattr__(self, "key_heads", self.key_heads or self.heads)
-        sizes = self.layers, self.width, self.heads, self.vocabulary, self.context, self.hidden, self.key_heads
-        if min(sizes) < 1 or self.width % self.heads or self.heads % self.key_heads:
-            raise ValueError(f"sizes are at least 1, heads divide the width, key heads the heads; got {self!r}")
+        for name in ("layers", "width", "heads", "vocabulary", "context", "norms"):
+            self._set(name, whole_number(getattr(self, name), name))
+        for name in ("hidden", "key_heads", "channels", "experts", "chosen"):
+            self._set(name, whole_number(getattr(self, name), name, least=0))
+        if self.family not in FAMILIES:
+            raise ValueError(f"no family {self.family!r}: take one of {', '.join(FAMILIES)}")
+        self._set("hidden", self.hidden or 4 * self.width)
+        self._set("key_heads", self.key_heads or self.heads)
+        divides = self.channels or self.width % self.heads == 0
+        if not divides or self.heads % self.key_heads:
+            raise ValueError(f"without channels heads divide the width, and key heads the heads; got {self!r}")
+        self._set("channels", self.channels or self.width // self.heads)
+        if self.family == "GPT-2":
+            self._set("biases", frozenset({"query", "key", "value", "output", "mlp"}))
+        self._require_new_models()
 
-    channels = property(lambda self: self.width // self.heads, doc="The width of one head: C = D / H.")
+    def _require_new_models(self) -> None:
+        """Refuse what no newer model can be."""
+        if self.family == "Llama" and self.channels % 2:
+            raise ValueError(f"rotary positions turn pairs of channels, so a head has an even number; got {self!r}")
+        for window in self.windows:
+            whole_number(window, "a window", least=0)
+        if self.windows and len(self.windows) != self.layers:
+            raise ValueError(f"one window for each of {self.layers} blocks is needed, got {len(self.windows)}")
+        least = 1 if self.experts else 0
+        if not least <= self.chosen <= self.experts:
+            raise ValueError(f"each token chooses from 1 to all experts, got {self.chosen} of {self.experts}")
+
+    def _set(self, name: str, value: object) -> None:
+        object.__setattr__(self, name, value)  # while it is made
+
+    query_width = property(
+        lambda self: self.heads * self.channels, doc="The numbers of a token's queries in one block."
+    )
     key_width = property(lambda self: self.key_heads * self.channels, doc="The numbers of a token's keys in one block.")
 
     @property
+    def attention_matrices(self) -> int:
+        """The weights of a block's projections to queries, keys and values, and from the heads to the output."""
+        return self.width * (2 * self.query_width + 2 * self.key_width)
+
+    @property
+    def mlp_matrices(self) -> int:
+        """The weights of a block's MLP, or of one expert: up and down, and with a gate three."""
+        number = 3 if self.family == "Llama" else 2
+        return number * self.width * self.hidden
+
+    @property
     def matrices(self) -> int:
-        """The weights that each token is multiplied with: the matrices of the blocks, and the head."""
-        mlp = (3 if self.family == "Llama" else 2) * self.hidden
-        return self.layers * self.width * (2 * self.width + 2 * self.key_width + mlp) + self.vocabulary * self.width
+        """The weights that each token is multiplied with: those of the blocks, of chosen experts only, and the head."""
+        block = self.attention_matrices + self.width * self.experts + (self.chosen or 1) * self.mlp_matrices
+        return self.layers * block + self.vocabulary * self.width
 
     @property
     def parameters(self) -> int:
-        """All parameters, N: the matrices, norms, an embedding if not tied; for GPT-2 biases and positions, too."""
-        llama, norms = self.family == "Llama", (2 * self.layers + 1) * self.width
-        biases = self.layers * (3 * self.width + 2 * self.key_width + self.hidden) + norms
-        rest = (0 if self.tied else self.vocabulary * self.width) + norms
-        return self.matrices + rest + (0 if llama else biases + self.context * self.width)
+        """All parameters, N: the matrices, all experts, norms, biases, embedding if not tied, GPT-2's positions."""
+        layer_norm = self.family == "GPT-2"
+        unused = (self.experts - self.chosen) * self.mlp_matrices
+        norm = 2 * self.width if layer_norm else self.width
+        small = self.norms * norm + self._bias_numbers
+        small += 2 * self.channels if self.qk_norm else 0
+        small += self.heads if self.sinks else 0
+        ends = norm + (0 if self.tied else self.vocabulary * self.width)
+        positions = self.context * self.width if layer_norm else 0
+        return self.matrices + self.layers * (unused + small) + ends + positions
+
+    @property
+    def active(self) -> int:
+        """The parameters that one token makes use of: all but the experts that it did not choose."""
+        return self.parameters - self.layers * (self.experts - self.chosen) * self.mlp_matrices
+
+    @property
+    def _bias_numbers(self) -> int:
+        lead_up = 2 if self.family == "Llama" else 1
+        mlp = lead_up * self.hidden + self.width
+        sizes = {
+            "query": self.query_width,
+            "key": self.key_width,
+            "value": self.key_width,
+            "output": self.width,
+            "mlp": mlp,
+            "experts": self.experts * (mlp + 1),  # and one of the router
+        }
+        return sum(size for name, size in sizes.items() if name in self.biases)
 
 
 def rotate(x: Tensor, theta: float = 10_000.0) -> Tensor:
@@ -81,8 +163,9 @@ def attention(q: Tensor, k: Tensor, v: Tensor, *, fused: bool = True) -> Tensor:
     """
     t, s, kv = q.shape[1], k.shape[1], k.shape[2]
     if fused and t in (1, s):  # where PyTorch's mask is ours, or none is needed
-        heads_first = (rearrange(x, "b t h c -> b h t c") for x in (q, k, v))
-        mixed = F.scaled_dot_product_attention(*heads_first, is_causal=t == s, enable_gqa=q.shape[2] != kv)
+        query, key, value = (rearrange(x, "b t h c -> b h t c") for x in (q, k, v))
+        grouped = q.shape[2] != kv
+        mixed = F.scaled_dot_product_attention(query, key, value, is_causal=t == s, enable_gqa=grouped)
         return rearrange(mixed, "b h t c -> b t h c")
     q = rearrange(q, "b t (kv group) c -> b t kv group c", kv=kv)
     scores = einsum(q, k, "b t kv group c, b s kv c -> b kv group t s") / q.shape[-1] ** 0.5
@@ -97,23 +180,43 @@ class Block(nn.Module):
 
     def __init__(self, config: Config) -> None:
         super().__init__()
-        self.config, d, f, llama = config, config.width, config.hidden, config.family == "Llama"
+        _require_plain(config)
+        d, f, q, k = config.width, config.hidden, config.query_width, config.key_width
+        llama = config.family == "Llama"
+        self.config = config
         self.norm1, self.norm2 = (nn.RMSNorm(d, eps=1e-5) if llama else nn.LayerNorm(d) for _ in range(2))
-        self.query, self.output = (nn.Linear(d, d, bias=not llama) for _ in range(2))
-        self.key, self.value = (nn.Linear(d, config.key_width, bias=not llama) for _ in range(2))
-        self.up, self.down = nn.Linear(d, f, bias=not llama), nn.Linear(f, d, bias=not llama)
-        self.gate = nn.Linear(d, f, bias=False) if llama else None
+        self.query = nn.Linear(d, q, bias="query" in config.biases)
+        self.output = nn.Linear(q, d, bias="output" in config.biases)
+        self.key = nn.Linear(d, k, bias="key" in config.biases)
+        self.value = nn.Linear(d, k, bias="value" in config.biases)
+        self.up = nn.Linear(d, f, bias="mlp" in config.biases)
+        self.down = nn.Linear(f, d, bias="mlp" in config.biases)
+        self.gate = nn.Linear(d, f, bias="mlp" in config.biases) if llama else None
 
     def forward(self, x: Tensor, *, fused: bool = True) -> Tensor:
         """The block's result, `b t d`; GELU by tanh, as GPT-2."""
-        y, split = self.norm1(x), "b t (h c) -> b t h c"
-        q, k, v = (rearrange(w(y), split, c=self.config.channels) for w in (self.query, self.key, self.value))
+        y = self.norm1(x)
+        projections = self.query, self.key, self.value
+        q, k, v = (rearrange(w(y), "b t (h c) -> b t h c", c=self.config.channels) for w in projections)
         if self.gate:
             q, k = (rotate(heads, self.config.theta) for heads in (q, k))
         x = x + self.output(rearrange(attention(q, k, v, fused=fused), "b t h c -> b t (h c)"))
         y = self.norm2(x)
         y = F.silu(self.gate(y)) * self.up(y) if self.gate else F.gelu(self.up(y), approximate="tanh")
         return x + self.down(y)
+
+
+def _require_plain(config: Config) -> None:
+    """Refuse what these modules do not have, and `budget` can plan all the same."""
+    missing = {
+        "windows": any(config.windows),
+        "experts": bool(config.experts),
+        "norms": config.norms != 2,
+        "qk_norm": config.qk_norm,
+        "sinks": config.sinks,
+    }
+    if names := [name for name, wanted in missing.items() if wanted]:
+        raise ValueError(f"the module of the course has no {' and no '.join(names)}; `budget` plans {config.name}")
 
 
 class GPT(nn.Module):

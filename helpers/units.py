@@ -1,14 +1,14 @@
 """Numbers with their units, for people to read.
 
 Everywhere else the course keeps base units: bytes, FLOPs, seconds, FLOP/s, bytes/s. Prefixes appear here, in print.
-All three functions raise TypeError for anything but a real number; `digits` counts significant digits.
+What prints raises TypeError for anything but a real number; `digits` counts significant digits.
 """
 
 import html
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from numbers import Real
+from numbers import Integral, Real
 
 # SI prefixes, powers of 1000. Above E (10^18) the field writes 3.14e23 rather than "314 Z".
 _LARGE = ("", "k", "M", "G", "T", "P", "E")
@@ -93,6 +93,24 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
     if wrong := [list(line) for line in lines if len(line) != len(columns)]:
         raise ValueError(f"the table has {len(columns)} columns {list(columns)}, but a row has {wrong[0]}")
     return Table(tuple(columns), lines)
+
+
+def whole_number(value: object, name: str, least: int = 1) -> int:
+    """The value as an int, if it is a whole number of at least that.
+
+    >>> whole_number(8, "batch")
+    8
+
+    Raises TypeError for anything else, also for True and 1.0; ValueError for a smaller one. NumPy's integers are fine.
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        kind = type(value).__name__
+        hint = f"; write int({value!r})" if isinstance(value, float) and value.is_integer() else ""
+        raise TypeError(f"{name} is a whole number, got {value!r} ({kind}){hint}")
+    number = int(value)
+    if number < least:
+        raise ValueError(f"{name} is a whole number of at least {least}, got {number}")
+    return number
 
 
 def _as_float(value: object) -> float:

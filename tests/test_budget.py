@@ -1,7 +1,10 @@
 """What a model costs, against the running module, PyTorch's optimizer, published formulas and sums by hand."""
 
+import math
 import weakref
+from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 from torch.nn import functional as F
@@ -14,15 +17,16 @@ from helpers.model import GPT, MODELS, Block, Config, attention, loss_of, rotate
 
 GPT2 = Config("GPT-2 like", layers=2, width=64, heads=4, vocabulary=50, context=32)
 LLAMA = Config("Llama like", 2, 64, 8, 50, 32, hidden=160, key_heads=2, family="Llama", tied=False)
-both = pytest.mark.parametrize("config", [GPT2, LLAMA], ids=lambda config: config.name)
+WIDE = replace(LLAMA, name="wide heads", channels=16)
+each = pytest.mark.parametrize("config", [GPT2, LLAMA, WIDE], ids=lambda config: config.name)
 
 
-@both
+@each
 @pytest.mark.parametrize("fused", [True, False])
 def test_a_block_keeps_what_autograd_saves(config, fused):
     block, x = Block(config), torch.randn(3, 16, 64, requires_grad=True)
     boxes = budget.block_costs(config, 3, 16, itemsize=4, fused=fused)
-    normalized = 2 * x.nbytes if config is LLAMA else 0  # kept by PyTorch's RMSNorm on a CPU alone
+    normalized = 2 * x.nbytes if config.family == "Llama" else 0  # kept by PyTorch's RMSNorm on a CPU alone
     found = counting.kept_bytes(lambda: block(x, fused=fused), block.parameters())
     assert found == sum(box.kept for box in boxes) + normalized
 
@@ -34,14 +38,15 @@ def test_activations_are_those_of_a_step():
     assert found - ends == budget.training(GPT2, 3, 16, precision="float32").memory["activations"]
 
 
-@both
+@each
 def test_each_box_costs_what_is_counted(config):
     block, x, x2, y, y2 = Block(config), *(torch.randn(3, 16, d) for d in (64, 64, config.hidden, config.hidden))
+    heads = torch.randn(3, 16, config.query_width)
     q, k, v = (torch.randn(3, 16, n, config.channels) for n in (config.heads, config.key_heads, config.key_heads))
     gate, up = block.gate or (lambda x: ()), block.up
     boxes = {
         "norm": lambda: block.norm1(x), "q k v": lambda: (block.query(x), block.key(x), block.value(x)),
-        "rotate": lambda: (rotate(q), rotate(k)), "output": lambda: block.output(x), "add": lambda: x + x2,
+        "rotate": lambda: (rotate(q), rotate(k)), "output": lambda: block.output(heads), "add": lambda: x + x2,
         "up": lambda: up(x), "gate, up": lambda: (gate(x), up(x)), "GELU": lambda: F.gelu(y, approximate="tanh"),
         "gated SiLU": lambda: F.silu(y) * y2, "down": lambda: block.down(y),
     }  # fmt: skip
@@ -59,7 +64,7 @@ def test_each_box_costs_what_is_counted(config):
     assert counting.count(attention, q, k, v, fused=False).flops == sum(box.flops for box in fused)
 
 
-@both
+@each
 def test_a_block_has_the_parameters_of_the_module_and_their_flops(config):
     boxes = budget.block_costs(config, 3, 16)
     assert sum(box.parameters for box in boxes) == sum(p.numel() for p in Block(config).parameters())
@@ -68,7 +73,7 @@ def test_a_block_has_the_parameters_of_the_module_and_their_flops(config):
     assert budget.forward_flops(config, 16) == counter.get_total_flops()
 
 
-@both
+@each
 def test_a_shape_names_the_result_and_a_layout_tells_copies(config):
     for fused in (True, False):
         boxes = budget.block_costs(config, 3, 16, fused=fused)
@@ -82,7 +87,7 @@ def test_decoding_costs_the_last_token_and_reads_the_cache(name):
     boxes = budget.block_costs(config, 4, tokens, decode=True)
     step = budget.decoding(config, 4, tokens)
     products = sum(box.flops for box in boxes if box.name in ("scores", "weighted sum"))
-    assert products == 4 * 4 * config.width * tokens
+    assert products == 4 * 4 * config.query_width * tokens
     weights = config.layers * sum(2 * box.parameters for box in boxes)
     end = config.vocabulary * config.width + (config.width if name == "Llama 3 8B" else 1026 * config.width)
     assert step.bytes == weights + 2 * end + 4 * tokens * budget.kv_bytes(config)
@@ -162,6 +167,85 @@ def test_bytes_of_a_step_by_hand():
     assert step.bytes == states + 2 * (step.memory["activations"] + 4 * 3 * 16 * 50)
 
 
-def test_an_unknown_precision_is_refused():
-    with pytest.raises(ValueError, match="no precision 'int4': take one of float32, mixed bfloat16, bfloat16"):
-        budget.training(GPT2, 1, 1, precision="int4")
+PUBLIC = {
+    "training": budget.training, "decoding": budget.decoding, "block_costs": budget.block_costs,
+    "traced_step": lambda config, batch, tokens: budget.traced_step(replace(config, context=tokens), batch),
+    "forward_flops": lambda config, batch, tokens: budget.forward_flops(config, tokens),
+    "kv_bytes": lambda config, batch, tokens: budget.kv_bytes(config, tokens=tokens),
+}  # fmt: skip
+OF_ONE_TEXT = ("forward_flops", "kv_bytes")
+LENGTHS = [name for name in PUBLIC if name != "traced_step"]  # which takes the length from the model
+ONE = {"config": GPT2, "batch": 1, "tokens": 1}
+NONSENSE = [
+    (0, ValueError, "is a whole number of at least 1, got 0$"),
+    (-1, ValueError, "is a whole number of at least 1, got -1$"),
+    (1.5, TypeError, r"is a whole number, got 1.5 \(float\)$"),
+    (2.0, TypeError, r"is a whole number, got 2.0 \(float\); write int\(2.0\)$"),
+    (True, TypeError, r"is a whole number, got True \(bool\)$"),
+    (math.nan, TypeError, r"is a whole number, got nan \(float\)$"),
+    (math.inf, TypeError, r"is a whole number, got inf \(float\)$"),
+    ("8", TypeError, r"is a whole number, got '8' \(str\)$"),
+    (None, TypeError, r"is a whole number, got None \(NoneType\)$"),
+]
+
+
+@pytest.mark.parametrize(("value", "error", "words"), NONSENSE, ids=lambda value: repr(value)[:12])
+@pytest.mark.parametrize(("name", "size"), [
+    (name, size) for name in PUBLIC for size in ("batch", "tokens") if size == "tokens" or name not in OF_ONE_TEXT
+])  # fmt: skip
+def test_what_is_no_number_of_texts_or_tokens_is_refused(name, size, value, error, words):
+    with pytest.raises(error, match=words):
+        PUBLIC[name](**ONE | {size: value})
+
+
+@pytest.mark.parametrize(("value", "error", "words"), NONSENSE, ids=lambda value: repr(value)[:12])
+@pytest.mark.parametrize("function", [budget.training, budget.decoding], ids=["training", "decoding"])
+def test_what_is_no_number_of_devices_is_refused(function, value, error, words):
+    with pytest.raises(error, match="^devices " + words):
+        function(**ONE, devices=value)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [budget.decoding, budget.block_costs, lambda config, batch, tokens, itemsize: budget.kv_bytes(config, itemsize)],
+    ids=["decoding", "block_costs", "kv_bytes"],
+)
+@pytest.mark.parametrize(("value", "error"), [
+    (0, ValueError), (-2, ValueError), (math.nan, ValueError), (math.inf, ValueError), (True, TypeError),
+    ("2", TypeError), (None, TypeError),
+])  # fmt: skip
+def test_what_is_no_size_of_a_number_is_refused(function, value, error):
+    with pytest.raises(error, match=r"^itemsize is the bytes of one number, "):
+        function(**ONE, itemsize=value)
+
+
+@pytest.mark.parametrize("name", LENGTHS)
+def test_there_are_no_more_tokens_than_learned_positions(name):
+    PUBLIC[name](GPT2, 1, GPT2.context)
+    with pytest.raises(
+        ValueError, match=r"^GPT-2 like has learned positions for 32 tokens, so a text of 33 is too long"
+    ):
+        PUBLIC[name](GPT2, 1, GPT2.context + 1)
+    PUBLIC[name](LLAMA, 1, LLAMA.context + 1)  # rotary positions go on
+
+
+@pytest.mark.parametrize("name", LENGTHS)
+def test_the_name_of_a_model_is_no_model(name):
+    with pytest.raises(TypeError, match=r"^a model is a Config, got 'GPT-2 small'; take one of MODELS, such as"):
+        PUBLIC[name]("GPT-2 small", 1, 1)
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_numpys_integers_are_numbers_of_things(name):
+    PUBLIC[name](GPT2, np.int64(2), np.int32(16))
+
+
+@pytest.mark.parametrize("precision", ["int4", None, torch.float32, ["float32"]], ids=str)
+def test_an_unknown_precision_is_refused(precision):
+    with pytest.raises(ValueError, match=r"no precision .*: take one of float32, mixed bfloat16, bfloat16$"):
+        budget.training(GPT2, 1, 1, precision=precision)
+
+
+def test_half_a_byte_is_a_size_too():
+    assert budget.kv_bytes(LLAMA, 0.5, tokens=3) == 2 * 2 * 16 * 3 // 2
+    assert budget.decoding(LLAMA, 1, 8, itemsize=0.5).memory["weights"] == LLAMA.parameters / 2

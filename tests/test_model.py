@@ -1,5 +1,6 @@
 """The block and the GPT of the course against PyTorch's own layers and published counts."""
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -106,8 +107,50 @@ def test_a_gpt_is_causal_and_starts_knowing_nothing(config):
     assert F.cross_entropy(gpt(ids).flatten(0, 1), ids.flatten()).item() == pytest.approx(4.605, abs=0.3)  # log 100
 
 
-@pytest.mark.parametrize("change", [{"width": 63}, {"key_heads": 3}, {"layers": 0}, {"vocabulary": 0}])
-def test_impossible_sizes_are_refused(change):
-    sizes = {"layers": 2, "width": 64, "heads": 4, "vocabulary": 100, "context": 32}
-    with pytest.raises(ValueError, match="heads divide the width, key heads the heads; got"):
-        Config("odd", **sizes | change)
+SIZES = {"layers": 2, "width": 64, "heads": 4, "vocabulary": 100, "context": 32}
+
+
+@pytest.mark.parametrize(("change", "error", "words"), [
+    ({"width": 63}, ValueError, "without channels heads divide the width, and key heads the heads; got Config"),
+    ({"key_heads": 3}, ValueError, "and key heads the heads; got Config"),
+    ({"layers": 0}, ValueError, "^layers is a whole number of at least 1, got 0$"),
+    ({"vocabulary": -5}, ValueError, "^vocabulary is a whole number of at least 1, got -5$"),
+    ({"channels": -1}, ValueError, "^channels is a whole number of at least 0, got -1$"),
+    ({"hidden": 10.5}, TypeError, r"^hidden is a whole number, got 10.5 \(float\)$"),
+    ({"width": 64.0}, TypeError, r"^width is a whole number, got 64.0 \(float\); write int\(64.0\)$"),
+    ({"heads": True}, TypeError, r"^heads is a whole number, got True \(bool\)$"),
+    ({"context": float("nan")}, TypeError, r"^context is a whole number, got nan \(float\)$"),
+    ({"layers": "2"}, TypeError, r"^layers is a whole number, got '2' \(str\)$"),
+    ({"family": "Mamba"}, ValueError, "^no family 'Mamba': take one of GPT-2, Llama$"),
+    ({"family": "Llama", "channels": 15}, ValueError, "a head has an even number; got Config"),
+    ({"windows": (128,)}, ValueError, "^one window for each of 2 blocks is needed, got 1$"),
+    ({"windows": (128, -1)}, ValueError, "^a window is a whole number of at least 0, got -1$"),
+    ({"experts": 8}, ValueError, "^each token chooses from 1 to all experts, got 0 of 8$"),
+    ({"chosen": 2}, ValueError, "^each token chooses from 1 to all experts, got 2 of 0$"),
+])  # fmt: skip
+def test_what_no_model_can_be_is_refused(change, error, words):
+    with pytest.raises(error, match=words):
+        Config("odd", **SIZES | change)
+
+
+def test_numpys_integers_are_whole_numbers():
+    assert Config("numpy", **{name: np.int64(size) for name, size in SIZES.items()}) == Config("numpy", **SIZES)
+
+
+@pytest.mark.parametrize("family", ["GPT-2", "Llama"])
+def test_a_head_may_have_a_width_of_its_own(family):
+    config = Config("wide heads", 2, 64, 8, 100, 32, key_heads=2, family=family, channels=16)
+    gpt = GPT(config)
+    assert gpt.blocks[0].query.weight.shape == (128, 64) and gpt.blocks[0].key.weight.shape == (32, 64)
+    assert sum(p.numel() for p in gpt.parameters()) == config.parameters
+    ids = torch.randint(100, (3, 16))
+    torch.testing.assert_close(gpt(ids)[:, :9], gpt(ids[:, :9]))
+
+
+@pytest.mark.parametrize(("change", "words"), [
+    ({"windows": (0, 8)}, "has no windows; `budget` plans new$"),
+    ({"experts": 4, "chosen": 2, "qk_norm": True}, "has no experts and no qk_norm; `budget` plans new$"),
+])  # fmt: skip
+def test_the_module_refuses_what_it_does_not_have(change, words):
+    with pytest.raises(ValueError, match=words):
+        GPT(Config("new", **SIZES | change))

@@ -8,11 +8,14 @@ const TINTS = { weights: "blue", gradients: "vermillion", moments: "green", "mas
 // As helpers.budget. What is kept for the backward pass is so much per token of each text, and so much per token.
 function stepOf({ task, precision, devices, batch, tokens, recompute }, model, states) {
   const { weights: weight, gradients: gradient, moments, "master copy": master = 0 } = states;
-  const forward = 2 * model.matrices * tokens + 4 * model.attention * tokens ** 2, share = model.parameters / devices;
+  // A longer text than there are learned positions for would need a longer table of them.
+  const longer = model.positions === null ? 0 : Math.max(0, tokens - model.positions) * model.width;
+  const parameters = model.parameters + longer, share = parameters / devices;
+  const forward = 2 * model.matrices * tokens + 4 * model.attention * tokens ** 2;
   if (task === "decoding") {
     const memory = { weights: weight * share, "KV cache": (batch * tokens * model.kv * weight) / devices };
     const flops = (batch * (2 * model.matrices + 4 * model.attention * tokens)) / devices;
-    const bytes = (weight * (model.parameters - model.table)) / devices + memory["KV cache"];
+    const bytes = (weight * (parameters - model.table)) / devices + memory["KV cache"];
     return { memory, flops, bytes, peak: memory.weights + memory["KV cache"] };
   }
   const keeps = (what) => batch * tokens * model.kept[precision][what][0] + tokens * model.kept[precision][what][1];
@@ -23,7 +26,7 @@ function stepOf({ task, precision, devices, batch, tokens, recompute }, model, s
   const peak = (weight + moments + master) * share + Math.max(atLoss + 3 * logits, activations + (gradient * model.head)
     / devices, gradient * share + block);
   const flops = batch * forward * 3 + (recompute ? batch * forward - 2 * batch * tokens * model.head : 0);
-  const moved = (recompute ? 3 : 2) * weight * model.parameters + 2 * (weight + gradient + moments + master) * share;
+  const moved = (recompute ? 3 : 2) * weight * parameters + 2 * (weight + gradient + moments + master) * share;
   const parts = { ...memory, activations, "3 × logits": 3 * logits }; // at the loss, two more tables of their size
   return { memory: parts, flops, peak, bytes: moved + 2 * (all + logits) };
 }

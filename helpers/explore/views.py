@@ -125,7 +125,8 @@ def _facts(config: Config) -> dict[str, Any]:
             name: {"all": _kept(config, name), "more": _kept(more, name), "recomputed": _kept(config, name, True)}
             for name in budget.PRECISIONS
         },
-        **{"kv": budget.kv_bytes(config, 1), "attention": config.layers * config.width},
+        **{"kv": budget.kv_bytes(config, 1), "attention": config.layers * config.query_width, "width": config.width},
+        **{"positions": config.context if config.family == "GPT-2" else None},  # None: it needs no table of them
         **{"head": head, "table": 0 if config.tied else head},
     }
 
@@ -155,6 +156,8 @@ class Plan(View, module="budget.js"):
     def step(self) -> budget.Step:
         """What a step needs on each device."""
         model, sizes = MODELS[self.model], {"batch": self.batch, "tokens": self.tokens, "devices": self.devices}
+        if model.family == "GPT-2":  # a longer text would need a longer table of positions
+            model = replace(model, context=max(model.context, self.tokens))
         if self.task == "decoding":
             return budget.decoding(model, **sizes, itemsize=_PRECISIONS[self.precision]["weights"])
         return budget.training(model, **sizes, precision=self.precision, recompute=self.recompute)
