@@ -9,6 +9,7 @@ c.Spawner.start_timeout = c.Spawner.http_timeout = 180  # seconds: thirty studen
 c.Spawner.mem_limit = "2G"  # a cell that asks for more fails, and the machine does not; the spawner must enforce it
 c.Spawner.environment = {
     "OMP_NUM_THREADS": str(min(2, os.cpu_count() or 1)),  # thirty kernels of 16 threads would only wait for each other
+    "PYTHONPATH": "..",  # above the notebook: a student's notebooks meet the helpers of the same checkout
 }
 c.Spawner.args = [
     # Kernels talk through sockets of the student: on TCP, every user of the machine can listen to what one prints.

@@ -4,6 +4,7 @@
 that JupyterLab cannot open. This leaves a notebook whatever has changed, and the old ones as they were in `answers/`.
 """
 
+import argparse
 import re
 import subprocess
 import tempfile
@@ -102,10 +103,11 @@ def _git(*arguments: str) -> str:
 
 
 def main() -> None:
-    """The command line, which takes no arguments: it works on the git checkout in which it is called."""
+    """The command line. It takes no arguments, and works on the git checkout in which it is called."""
+    argparse.ArgumentParser(prog="python -m helpers.merge", description=__doc__).parse_args()
     root = Path(_git("rev-parse", "--show-toplevel").strip())
     if not _git("stash", "list").strip():
-        raise SystemExit("Nothing has been put aside. An update begins with: git stash")
+        raise SystemExit("git stash has put nothing aside, so there is nothing to bring back.")
     changed = _git("diff", "--name-only", f"{_STASH}^", _STASH).splitlines()
     names = [name for name in changed if re.fullmatch(r"notebooks/[^/]+\.ipynb", name)]
     kept = root / "answers" / _git("rev-parse", "--short", _STASH).strip()

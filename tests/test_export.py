@@ -177,7 +177,7 @@ def test_the_command_line(monkeypatch, capsys, tmp_path):
     command("slides", "--out", tmp_path / "a", "02", "00")
     names = {"index.html", "00_start_here.slides.html", "02_tensor_storage_and_views.slides.html"}
     assert {path.name for path in (tmp_path / "a").iterdir()} == names
-    assert capsys.readouterr().out == f"2 slides; open {tmp_path / 'a' / 'index.html'}\n"
+    assert capsys.readouterr().out == f"2 decks; open {tmp_path / 'a' / 'index.html'}\n"
     with pytest.raises(SystemExit, match="2"):
         command("--out", tmp_path / "new", "pages", "99")
     assert "there is no notebook 99; there are 00," in capsys.readouterr().err and not (tmp_path / "new").exists()

@@ -1,6 +1,7 @@
 """The configuration for a class: a hub starts with it, and a student on it gets a server and a kernel."""
 
 import json
+import os
 import secrets
 import shutil
 import socket
@@ -13,6 +14,7 @@ from urllib.error import URLError
 from urllib.request import Request, urlopen
 
 import pytest
+from traitlets.config import PyFileConfigLoader
 
 from tests.tools.course import ROOT
 
@@ -79,3 +81,15 @@ def test_a_student_gets_a_server_whose_kernels_nobody_else_can_listen_to(hub):
     kernel = ask("/user/ada/api/kernels", b"{}")["id"]
     (connection,) = home.rglob(f"kernel-{kernel}.json")
     assert json.loads(connection.read_text())["transport"] == "ipc"
+
+
+def test_a_kernel_takes_the_helpers_above_its_notebook(tmp_path):
+    (config,) = (ROOT / ".hub").glob("*.py")
+    environment = os.environ | dict(PyFileConfigLoader(config.name, config.parent).load_config().Spawner.environment)
+    (tmp_path / "notebooks").mkdir()
+    (tmp_path / "helpers.py").touch()
+    command = [sys.executable, "-c", "import helpers; print(helpers.__file__)"]
+    ran = subprocess.run(
+        command, cwd=tmp_path / "notebooks", env=environment, capture_output=True, text=True, check=True
+    )
+    assert ran.stdout.strip() == str(tmp_path / "helpers.py")

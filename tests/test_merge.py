@@ -113,4 +113,4 @@ def test_stash_pull_merge(tmp_path):
     (kept,) = tmp_path.glob("answers/*/01_title.ipynb")
     assert nbformat.read(kept, as_version=4) == mine
     again = run(sys.executable, "-m", "helpers.merge", rc=1)
-    assert again == "Nothing has been put aside. An update begins with: git stash\n"
+    assert again == "git stash has put nothing aside, so there is nothing to bring back.\n"

@@ -24,7 +24,9 @@ def main() -> None:
         parser.error(f"there is no notebook {min(absent)}; there are {', '.join(known)}")
     chosen = [known[number] for number in sorted(set(arguments.numbers)) or known]
     *written, start = write(arguments.kind, chosen, arguments.out, arguments.notes)
-    print(f"{len(written)} {arguments.kind}; open {start}")
+    thing = "page" if arguments.kind == "pages" else "deck"
+    several = "" if len(written) == 1 else "s"
+    print(f"{len(written)} {thing}{several}; open {start}")
 
 
 if __name__ == "__main__":
