@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 _FILE = Path(__file__).with_name("specs.toml")
 
@@ -17,8 +18,6 @@ class Spec:
 
     matrix and vector: the rates of the two units by dtype name. Matmuls of a dtype run on the matrix unit where it
     takes that dtype, and everything else runs on the vector unit. devices: the names that its driver reports.
-    derived: how rates come about, where the vendor gives the parts: (dtype, unit, units on the chip, clock in Hz,
-    FLOPs per unit and cycle).
     """
 
     name: str
@@ -28,7 +27,6 @@ class Spec:
     vector: Mapping[str, float]
     bandwidth: float
     memory: float
-    derived: tuple[tuple[str, str, int, float, int], ...]
     source: str
 
     def peak(self, dtype: object) -> float:
@@ -57,17 +55,18 @@ class Spec:
 def table() -> tuple[Spec, ...]:
     """All rows of the table, in its order."""
     rows = tomllib.loads(_FILE.read_text(encoding="utf-8"))["accelerator"]
-    return tuple(
-        Spec(
-            **row
-            | {
-                "devices": tuple(row["devices"]),
-                "matrix": MappingProxyType(row["matrix"]),
-                "vector": MappingProxyType(row.get("vector", {})),
-                "derived": tuple(map(tuple, row.get("derived", []))),
-            }
-        )
-        for row in rows
+    return tuple(_spec(**row) for row in rows)
+
+
+def _spec(
+    *, devices: list[str], matrix: dict[str, float], vector: dict[str, float] | None = None, **figures: Any
+) -> Spec:
+    """A row of the file; float8 is one figure there, and two formats here."""
+    rates = dict(matrix)
+    if "float8" in rates:
+        rates["float8_e4m3fn"] = rates["float8_e5m2"] = rates.pop("float8")
+    return Spec(
+        devices=tuple(devices), matrix=MappingProxyType(rates), vector=MappingProxyType(vector or {}), **figures
     )
 
 
@@ -83,7 +82,8 @@ def find(device_name: str) -> Spec | None:
     """
     wanted = " ".join(str(device_name).split()).casefold()
     for spec in table():
-        if wanted in (name.casefold() for name in (spec.name, *spec.devices)):
+        names = [name.casefold() for name in (spec.name, *spec.devices)]
+        if wanted in names:
             return spec
     return None
 
