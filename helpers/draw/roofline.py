@@ -160,16 +160,18 @@ def _name_roofs(ax: Axes, roofs: Mapping[str, Roofline], spots: Sequence[float],
             slant = f"{name}: " if slopes.count(roof.bandwidth) == 1 and len(roofs) > 1 else ""
             stops = itertools.pairwise([low, *(x for x in spots if low < x < roof.ridge), roof.ridge])
             x = math.sqrt(math.prod(max(stops, key=lambda gap: gap[1] / gap[0])))
-            _on_slope(ax, slant + units.si(roof.bandwidth * (1 + 1e-9), "B/s"), roof, x)
+            below = len(set(slopes)) > 1 and roof.bandwidth == min(slopes)  # so that two close slopes have room
+            _on_slope(ax, slant + units.si(roof.bandwidth * (1 + 1e-9), "B/s"), roof, x, below=below)
 
 
-def _on_slope(ax: Axes, text: str, roof: Roofline, x: float, side: str = "center") -> None:
-    """A text on the slanted part of a roof: around x, or with its left end there."""
+def _on_slope(ax: Axes, text: str, roof: Roofline, x: float, side: str = "center", below: bool = False) -> None:
+    """A text along the slanted part of a roof, above it or below: around x, or with its left end there."""
     low, _ = ax.get_xlim()
     start, end = (ax.transData.transform((x, roof.attainable(x))) for x in (low, roof.ridge))
     angle = math.degrees(math.atan2(*(end - start)[::-1]))
-    look = {"ha": side, "va": "bottom", "rotation": angle, "rotation_mode": "anchor", "zorder": 8}
-    note(ax, text, (x, roof.attainable(x)), (-3, 4) if side == "center" else (3, 6), **look)
+    look = {"ha": side, "va": "top" if below else "bottom", "rotation": angle, "rotation_mode": "anchor", "zorder": 8}
+    shift = (3, -4) if below else (-3, 4) if side == "center" else (3, 6)
+    note(ax, text, (x, roof.attainable(x)), shift, **look)
 
 
 def _mark_ridges(ax: Axes, ridges: Sequence[float], roofs: Mapping[str, Roofline]) -> None:

@@ -17,7 +17,7 @@ guess("layer_of_8_on_h100", "Most of the peak is out of reach: the bytes arrive 
     (3.35e12 / 8, "The intensity multiplies the bandwidth: bytes/s × FLOP/byte."),
     (8, "That is the intensity: how many FLOP/s does it allow?"), (295, "That is the ridge, in FLOP per byte."),
     (26.8, "In FLOP/s: × 10¹²."), (26.8e9, "A tera is 10¹², not 10⁹."))
-guess("misses_of_fourteen", "Section 7 asks any miss for its reason.",
+guess("misses_of_fourteen", "Section 7 puts each miss into a bracket.",
     *((count, "There are fourteen operations: how many of them?") for count in ((14.1, math.inf), (-math.inf, -0.1))),
     (0, "Then two numbers would tell all fourteen, more or less."),
     (14, "The roof was measured with operations like these: some come close to it."))
@@ -32,7 +32,8 @@ guess("bfloat16_here", "",
     (lambda right: None if 1.7 < right < 2.5 else 2,
      "Half the bits are half the bytes. For the FLOPs the chip needs a unit."),
     (1, "The bits alone do not tell: the chip's units decide."),
-    (0.5, "Slower is a chip without instructions for bfloat16."),
+    (lambda right: 0.5 if right > 0.6 else None, "Slower is a chip without instructions for bfloat16."),
+    (lambda right: (0.3, 0.9) if right < 0.2 else None, "Slower, but by far more: here it has no fast kernel."),
     ((3.5, 50), "Only matrix units give such a factor: how large it is depends on the chip."))
 guess("attention_of_32", "Attention takes eight times as long, since each user has a KV cache; q k v hardly longer.",
     (78, "Their FLOPs grow alike, but left of the ridge the bytes decide: whose bytes grow with the users?"),
@@ -45,11 +46,18 @@ guess("gelu_in_a_cache", "What a cache does not make faster is the kernel's own 
     (lambda right: (0, 0.8) if right > 0.9 else None, "Slower, though its bytes come from a cache?"),
     (lambda right: (1.2, math.inf) if right < 1.3 else None,
      "So it might be if main memory were the reason: left of the ridge is a place, not yet a cause."))
-guess("new_tensor", "",
-    (lambda right: 1 if right > 1.3 else None, "So says the roof: to it, old memory and new are alike."),
-    (lambda right: (1.3, 2.2) if right > 3 else None,
-     "Other costs of memory may make that much: a new tensor costs more here."),
-    ((-math.inf, 0.6), "Less than the roof allows, though its result lies in new memory?"))
+guess("ridge_of_all_cores", "The peak grows with the cores, the bandwidth with what their one memory has left.",
+    (lambda right: 1 if right > 1.2 else None, "Then the bandwidth would grow as the peak does: all share one memory."),
+    ((0, 0.95), "To the left it goes only where the bandwidth grows by more than the peak."))
+guess("strided_sum", "Each of those numbers lies in a cache line of its own, and lines move whole.",
+    (lambda right: (0.5, 1.5) if right > 3 else None,
+     "By its formula, yes: but how many of the matrix's cache lines hold one of those numbers?"),
+    (lambda right: (0.01, 0.2) if right > 3 else None,
+     "A sixteenth of the matrix is what the roof's time counts already."))
+guess("in_their_brackets", "",
+    *((count, "There are fourteen operations: how many of them?") for count in ((14.1, math.inf), (-math.inf, -0.1))),
+    (0, "Then work and bytes would tell nothing: most operations are little else."),
+    (14, "Then no bytes would move but those that were counted, each as fast as in a plain pass."))
 guess("gelu_by_erf", "",
     (lambda right: 1 if right > 1.3 else None, "The same bytes, but not the same work: their kernels differ."),
     (lambda right: (0.01, 0.95) if right > 1.2 else None, "Here it is the faster one of the two."),
@@ -145,19 +153,25 @@ exercise("roof_points",
                     low * 2.0 ** r.randint(1, 12)))
 
 
-_CACHED = "From a cache it takes as long: so it does not wait for main memory."
-choices("the_trial", ("memory", "work", "both"),
-    a=("memory",
-       ("work", "From a cache it takes less than a quarter: the rest is main memory, as the roof says."),
-       ("both", "Its own work takes a fifth of the time, and overlaps with the bytes: their time is what you see.")),
-    b=("work", ("memory", _CACHED), ("both", _CACHED)),
-    c=("memory",
-       ("work", "From a cache it takes an eighth: its own work is not what takes so long."),
-       ("both", "Its own work takes a quarter of what the roof says: main memory alone makes it miss.")),
-    d=("both",
-       ("memory", "From a cache it still takes most of its time, and more than the roof says: what takes that?"),
-       ("work", "From a cache it takes a third less: what took the rest?")),
-    e=("work", ("memory", _CACHED + " It is the launch."), ("both", _CACHED + " It is the launch.")))
+_LOW = "Its time is that of the longer of the two: the other is hidden behind it."
+_SUM = "W + M are 9.3 µs: nearly all of that was needed."
+_HIGH = "M is 1.12 ms, so even W + M are only 1.42 ms."
+_TOO_FAST = "M alone is 2.24 ms: how can it take less?"
+choices("in_the_bracket", ("below", "overlap", "turns", "above"),
+    a=("overlap",
+       ("below", "M is 2.24 ms: it took a little longer, within a tenth."),
+       ("turns", "W + M are 2.74 ms: it took less. " + _LOW), ("above", "W + M are 2.74 ms: it took less.")),
+    b=("turns",
+       ("overlap", "Then it would take 6 µs, as from a cache. " + _SUM), ("below", "W alone is 6 µs: it took longer."),
+       ("above", "M is 3.3 µs: what do W and M add up to?")),
+    c=("above",
+       ("overlap", _HIGH), ("turns", _HIGH), ("below", "M is 1.12 ms: it took twice as long.")),
+    d=("below",
+       ("overlap", _TOO_FAST), ("turns", _TOO_FAST), ("above", _TOO_FAST)),
+    e=("overlap",
+       ("turns", "W + M are 7.2 ms: it took less. " + _LOW),
+       ("above", "M is less than W here: the bracket begins at W, 5 ms."),
+       ("below", "The bracket begins at W, 5 ms: it took a little longer.")))
 
 
 def _bottleneck(
