@@ -365,12 +365,13 @@ def runs(
 def _rotating(run: Callable[..., Any], example: tuple[Tensor, ...], where: torch.device) -> Callable[..., None]:
     """The call, which keeps its latest results, so that a new one is written where no cache holds anything.
 
-    The oldest of them is given up, and the next result has its memory: after a few calls no page is fresh.
+    The oldest of them is given up, and the next result has its memory, which was touched before.
     """
     results = run(*example)
-    nbytes = sum(result.nbytes for result in (results if isinstance(results, tuple) else [results]))
-    wanted = 2 * max(caches(where).values(), default=2**25)
-    kept: deque[Any] = deque(maxlen=min(2**14, max(1, min(wanted, free_memory(where) // 8) // nbytes)))
+    each = results if isinstance(results, tuple) else (results,)
+    wanted = min(2 * max(caches(where).values(), default=2**25), free_memory(where) // 8)
+    count = min(2**14, max(1, wanted // sum(result.nbytes for result in each)))
+    kept: deque[Any] = deque((tuple(map(torch.ones_like, each)) for _ in range(count)), maxlen=count)
     return lambda *inputs: kept.append(run(*inputs))
 
 
