@@ -6,6 +6,8 @@ import re
 from nbformat import NotebookNode
 from nbformat.v4 import new_output
 
+_HELP = ("<details><summary>Hint<", "<details><summary>Solution<")  # how a cell begins that helps with an exercise
+
 
 def slide_type(cell: NotebookNode) -> str:
     """The slide type of a cell, or "" where it goes on with the slide above it."""
@@ -31,46 +33,57 @@ def for_slides(notebook: NotebookNode) -> NotebookNode:
     """
     if slide_type(notebook.cells[0]) != "slide":
         raise ValueError("the first cell must have the slide type 'slide'")
-    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    imports = [cell for cell in code if re.search(r"^(import|from) [\w., ]+$", cell.source, re.MULTILINE)]
-    shown = (cell for cell in notebook.cells if slide_type(cell) != "skip" and cell not in imports)
-    notebook.cells = list(map(_on_paper, shown))
-    fragment, end = "", ""  # what would close the fragment and the sections that are open
+    shown = [cell for cell in notebook.cells if slide_type(cell) != "skip" and not _sets_up(cell)]
+    notebook.cells = [_on_paper(cell) for cell in shown]
+    end_of_fragment, end_of_section = "", ""  # the tags that close what is open
     for cell in notebook.cells:
+        kind = "notes" if cell.source.startswith(_HELP) else slide_type(cell)
         before, after = "", ""
-        helps = cell.source.startswith(("<details><summary>Hint<", "<details><summary>Solution<"))
-        match "notes" if helps else slide_type(cell):
-            case "slide":
-                before, fragment, end = fragment + end + "<section><section>", "", "</section></section>"
-            case "subslide":
-                before, fragment = fragment + "</section><section>", ""
-            case "fragment":
-                before, fragment = fragment + '<div class="fragment">', "</div>"
-            case "notes":
-                before, after = '<aside class="notes">', "</aside>"
-                cell.source = cell.source.replace("<details>", "<details open>", 1)
+        if kind == "slide":
+            before = f"{end_of_fragment}{end_of_section}<section><section>"
+            end_of_fragment, end_of_section = "", "</section></section>"
+        elif kind == "subslide":
+            before = f"{end_of_fragment}</section><section>"
+            end_of_fragment = ""
+        elif kind == "fragment":
+            before = f'{end_of_fragment}<div class="fragment">'
+            end_of_fragment = "</div>"
+        elif kind == "notes":
+            before, after = '<aside class="notes">', "</aside>"
+            cell.source = cell.source.replace("<details>", "<details open>", 1)
         cell.metadata.update(before=before, after=after)
         if cell.cell_type == "code":
             cell.source = "" if folded(cell) else lesson_code(cell.source)
-    notebook.cells[-1].metadata.after += fragment + end
+    notebook.cells[-1].metadata.after += end_of_fragment + end_of_section
     return notebook
+
+
+def _sets_up(cell: NotebookNode) -> bool:
+    """Whether a cell is the one with the imports."""
+    return cell.cell_type == "code" and bool(re.search(r"^(import|from) [\w., ]+$", cell.source, re.MULTILINE))
 
 
 def lesson_code(source: str) -> str:
     """The code less its asserts and its calls of `draw` and `explore`, whose picture says it all."""
-    body = ast.parse(source).body
-    asserts = [part for part in body if isinstance(part, ast.Assert)]
-    if asserts == body:  # then they are what the cell says
+    statements = ast.parse(source).body
+    if all(isinstance(statement, ast.Assert) for statement in statements):  # then they are what the cell says
         return source
-    drawn = [part for part in body if ast.unparse(part).startswith(("draw.", "explore."))]
-    lines = {line for part in asserts + drawn for line in range(part.lineno, part.end_lineno + 1)}
-    return "\n".join(text for line, text in enumerate(source.splitlines(), 1) if line not in lines).strip("\n")
+    hidden: set[int] = set()  # numbers of lines
+    for statement in statements:
+        draws = ast.unparse(statement).startswith(("draw.", "explore."))
+        if draws or isinstance(statement, ast.Assert):
+            hidden.update(range(statement.lineno, (statement.end_lineno or statement.lineno) + 1))
+    lines = source.splitlines()
+    return "\n".join(line for number, line in enumerate(lines, start=1) if number not in hidden).strip("\n")
 
 
 def _on_paper(cell: NotebookNode) -> NotebookNode:
-    """A guess and an exercise ask for a pencil, and not for a kernel."""
-    exercise = "exercise" in cell.metadata.get("tags", [])
-    if exercise or (cell.cell_type == "code" and re.search(r"^guess = \.\.\.", cell.source, re.MULTILINE)):
-        first, then = ("Try it", "look at the hint or the solution") if exercise else ("Write your guess down", "go on")
-        cell.outputs = [new_output("display_data", {"text/html": f'<p class="task">{first} before you {then}.</p>'})]
+    """The cell; a guess and an exercise ask for a pencil, and not for a kernel."""
+    if "exercise" in cell.metadata.get("tags", []):
+        task = "Try it before you look at the hint or the solution."
+    elif cell.cell_type == "code" and re.search(r"^guess = \.\.\.", cell.source, re.MULTILINE):
+        task = "Write your guess down before you go on."
+    else:
+        return cell
+    cell.outputs = [new_output("display_data", {"text/html": f'<p class="task">{task}</p>'})]
     return cell

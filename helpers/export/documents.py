@@ -3,6 +3,7 @@
 import re
 from base64 import b64encode
 from collections.abc import Iterable
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -71,43 +72,72 @@ class Document(HTMLExporter):
 
     def fill(self, template: str, notebook: NotebookNode | None = None, **values: Any) -> str:
         """A template filled; the notebook's cells are its `body`."""
-        values |= {"body": notebook and self.from_notebook_node(notebook)[0], "headings": self.renderer.headings}
+        if notebook is not None:
+            values["body"], _ = self.from_notebook_node(notebook)
         # On the backgrounds of the course these two styles of code have a contrast of 4.5 or more.
         styles = {name: HtmlFormatter(style=name).get_style_defs(".highlight") for name in ("xcode", "one-dark")}
-        return self.environment.get_template(template).render(code=styles, **values)
+        return self.environment.get_template(template).render(code=styles, headings=self.renderer.headings, **values)
 
 
-def lesson(path: Path, kind: str) -> dict[str, str]:
-    """The file that a notebook becomes, and what it opens with: title, question, minutes; else ValueError."""
+@dataclass(frozen=True)
+class Lesson:
+    """A notebook, what it opens with, and the name of the file that it becomes."""
+
+    path: Path
+    title: str
+    question: str
+    minutes: str
+    file: str
+
+
+def lesson(path: Path, kind: str) -> Lesson:
+    """The lesson in a notebook. ValueError where it does not open as the course's notebooks do."""
     opening = nbformat.read(path, as_version=4).cells[0].source
     found = re.search(r"^# (?P<title>.+)\n+\*\*(?P<question>.+?)\*\*[\s\S]*?\b(?P<minutes>\d+) minutes", opening)
     if not found:
         raise ValueError(f"{path.name} must open with a title, a question in bold and how many minutes you need")
-    return found.groupdict() | {"file": f"{path.stem}.slides.html" if kind == "slides" else f"{path.stem}.html"}
+    ending = ".slides.html" if kind == "slides" else ".html"
+    return Lesson(path, found["title"], found["question"], found["minutes"], path.stem + ending)
 
 
 def document(kind: str, path: Path, names: dict[str, str], notes: bool = False, **around: Any) -> str:
-    """One notebook as a page, or as a deck with notes for the speaker. ValueError if its cells make no deck."""
+    """One notebook as a page, or as a deck with notes for the speaker. ValueError if its cells make no deck.
+
+    `names` are the files that notebooks become, as for `Renderer`; `around` is what else the template wants: `title`,
+    and for a page the lessons `previous` and `next`.
+    """
     notebook = nbformat.read(path, as_version=4)
     if kind == "pages":
         return Document(names).fill("page.html.j2", for_page(notebook, notes), **around)
+    return Document(names).fill("slides.html.j2", for_slides(notebook), reveal=_reveal(), **around)
+
+
+def _reveal() -> dict[str, str]:
+    """What a deck needs of reveal.js: its style, its script, and the plugin for the speaker's view."""
     folder = files("pyreveal") / "revealjs" / "dist"  # the package is not imported: its reveal.js is all that is used
     parts = {"css": "reveal.css", "js": "reveal.js", "notes": "plugin/notes.js"}
+    texts = {key: (folder / name).read_text("utf-8") for key, name in parts.items()}
     # The plugin holds the page of the speaker's window as a string, and its </script> must not end ours.
-    reveal = {key: (folder / name).read_text("utf-8").replace("</script", "<\\/script") for key, name in parts.items()}
-    return Document(names).fill("slides.html.j2", for_slides(notebook), reveal=reveal, **around)
+    return {key: text.replace("</script", "<\\/script") for key, text in texts.items()}
 
 
 def write(kind: str, notebooks: Iterable[Path], out: Path, notes: bool = False) -> list[Path]:
     """Write pages or slides with their start page, the last one, into a folder, and return the files."""
-    lessons = {path: lesson(path, kind) for path in notebooks}
-    names = {path.name: one["file"] for path, one in lessons.items()}
+    lessons = [lesson(path, kind) for path in notebooks]
+    names = {one.path.name: one.file for one in lessons}
     out.mkdir(parents=True, exist_ok=True)
-    order = [None, *lessons.values(), None]
-    for path, before, one, after in zip(lessons, order, order[1:], order[2:], strict=False):
-        around = {"title": one["title"], "previous": before, "next": after}
-        (out / one["file"]).write_text(document(kind, path, names, notes, **around), encoding="utf-8")
-    card = draw.block(model.MODELS["Llama 3 8B"], 1, 8192)
-    page = {"card": {"png": b64encode(card.png()).decode(), "alt": card.alt}, "kind": kind, "lessons": lessons.values()}
-    (out / "index.html").write_text(Document(names).fill("index.html.j2", **page), encoding="utf-8")
-    return [out / name for name in [*names.values(), "index.html"]]
+    for place, one in enumerate(lessons):
+        previous = lessons[place - 1] if place > 0 else None
+        following = lessons[place + 1] if place + 1 < len(lessons) else None
+        text = document(kind, one.path, names, notes, title=one.title, previous=previous, next=following)
+        (out / one.file).write_text(text, encoding="utf-8")
+    start = out / "index.html"
+    start.write_text(_start_page(kind, lessons), encoding="utf-8")
+    return [*(out / one.file for one in lessons), start]
+
+
+def _start_page(kind: str, lessons: list[Lesson]) -> str:
+    """The page with the list of lessons, below the block card of one model."""
+    drawing = draw.block(model.MODELS["Llama 3 8B"], 1, 8192)
+    card = {"png": b64encode(drawing.png()).decode(), "alt": drawing.alt}
+    return Document({}).fill("index.html.j2", card=card, kind=kind, lessons=lessons)
