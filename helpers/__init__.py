@@ -12,7 +12,7 @@
 - model: the block and the GPT of the course in named dimensions, and published configurations
 - exercises: the cases, the oracle and the usual mistakes of every exercise
 - counting: count(fn, *args) -> Cost: FLOPs and bytes, op by op; what autograd keeps; a trace of what is alive
-- machine: this device and the best that it can do: peak(dtype), bandwidth(nbytes), runs(ops)
+- machine: this device and the best that it can do: peak(dtype), bandwidth(nbytes), time_ops(ops)
 - budget: what a model costs: a block box by box; bytes and FLOPs of training and decoding, planned and traced
 - draw: every figure of the course; each displays itself, as a picture and in words
 - explore: the interactive views

@@ -5,7 +5,7 @@ import math
 import os
 import platform
 import re
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -36,8 +36,11 @@ def name(where: Device = None) -> str:
     where = torch.device(where or device())
     if where.type == "cuda":
         return torch.cuda.get_device_name(where)
-    told = re.search(r"model name\s*:\s*(.*\S)", _read("/proc/cpuinfo")) if where.type == "cpu" else None
-    return told[1] if told else platform.processor() or platform.machine() or where.type
+    if where.type == "cpu":
+        found = re.search(r"model name\s*:\s*(.*\S)", _read("/proc/cpuinfo"))
+        if found:
+            return found[1]
+    return platform.processor() or platform.machine() or where.type
 
 
 def free_memory(where: Device = None) -> int:
@@ -60,8 +63,8 @@ def caches(where: Device = None) -> dict[str, int]:
         return {"L2": size} if size else {}
     found: dict[str, int] = {}
     for index in range(9):
-        kind, level, size = (_read(f"/sys/devices/system/cpu/cpu0/cache/index{index}/{key}").strip()
-                             for key in ("type", "level", "size"))  # fmt: skip
+        folder = f"/sys/devices/system/cpu/cpu0/cache/index{index}"
+        kind, level, size = (_read(f"{folder}/{key}").strip() for key in ("type", "level", "size"))
         if kind in ("Data", "Unified") and size.endswith("K"):
             found[f"L{level}"] = int(size[:-1]) * 1024
     return found
@@ -90,10 +93,14 @@ class Peak:
     size: int
     timing: Timing
 
-    disturbed = property(lambda self: self.timing.disturbed)
+    @property
+    def disturbed(self) -> bool:
+        """Whether no quiet sample supports it."""
+        return self.timing.disturbed
 
     def __repr__(self) -> str:
-        return f"{units.si(self.flop_per_s, 'FLOP/s')} ({self.dtype}{', disturbed' * self.disturbed})"
+        mark = ", disturbed" if self.disturbed else ""
+        return f"{units.si(self.flop_per_s, 'FLOP/s')} ({self.dtype}{mark})"
 
 
 @dataclass(frozen=True)
@@ -105,82 +112,117 @@ class Bandwidth:
     kernel: str
     timing: Timing
 
-    disturbed = property(lambda self: self.timing.disturbed)
+    @property
+    def disturbed(self) -> bool:
+        """Whether no quiet sample supports it."""
+        return self.timing.disturbed
 
     def __repr__(self) -> str:
-        return f"{units.si(self.byte_per_s, 'B/s')} ({self.kernel}{', disturbed' * self.disturbed})"
+        mark = ", disturbed" if self.disturbed else ""
+        return f"{units.si(self.byte_per_s, 'B/s')} ({self.kernel}{mark})"
 
 
 def peak(
-    dtype: str | torch.dtype = torch.float32, where: Device = None, *,
-    seconds: float = 3.0, sizes: tuple[int, ...] = SIZES, threads: int | None = None,
-) -> Peak:  # fmt: skip
+    dtype: str | torch.dtype = torch.float32,
+    where: Device = None,
+    *,
+    seconds: float = 3.0,
+    sizes: Sequence[int] = SIZES,
+    threads: int | None = None,
+) -> Peak:
     """The best FLOP/s of a matmul of this dtype on this device, found in about that many seconds.
 
     >>> found = peak(torch.float32, "cpu", seconds=0.1, sizes=(64, 128))
     >>> found.flop_per_s > 0 and found.size in (64, 128)
     True
 
-    Square matrices of growing size with random numbers (zeros would be kinder than real data); then the best of them
-    once more, for longer. Sizes stop where half of the free memory or half of the time would not do. "tfloat32"
-    stands for float32 with the matrix unit's shortcut, which "float32" never takes. Without `threads`, all that torch
-    has; if one alone is faster, others have the cores, and the result is one core's, disturbed.
+    A product of n × n matrices is 2n³ FLOPs. Square matrices of growing size with random numbers (zeros would be kinder
+    than real data); then the best of them once more, for longer. Sizes stop where half of the free memory or half of
+    the time would not do. "tfloat32" stands for float32 with the matrix unit's shortcut, which "float32" never takes.
+    Without `threads`, all that torch has; if one alone is faster, others have the cores, and the result is one core's,
+    disturbed.
     Raises ValueError for a dtype that is not a float, or that this device cannot multiply.
     """
-    where, threads = torch.device(where or device()), threads or torch.get_num_threads()
+    where = torch.device(where or device())
+    threads = threads or torch.get_num_threads()
     label = str(dtype).removeprefix("torch.")
-    real = torch.float32 if label == "tfloat32" else getattr(torch, label, None)
-    if not isinstance(real, torch.dtype) or not real.is_floating_point or (label == "tfloat32" and where.type == "cpu"):
-        raise ValueError(f"no matmul peak for {label} on {where.type}: give a floating-point dtype such as bfloat16")
+    stored = _stored_dtype(label, where)
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("high" if label == "tfloat32" else "highest")
     try:
-        size, found = _best_matmul(real, where, seconds, sizes, threads)
+        size, best = _best_matmul(stored, where, seconds, sizes, threads)
     finally:
         torch.set_float32_matmul_precision(before)
-    return Peak(2 * size**3 / found.low, label, size, found)
+    return Peak(2 * size**3 / best.low, label, size, best)
+
+
+def _stored_dtype(label: str, where: torch.device) -> torch.dtype:
+    """The dtype in which matrices are stored that are multiplied in this one."""
+    possible = label != "tfloat32" or where.type != "cpu"
+    dtype = torch.float32 if label == "tfloat32" else getattr(torch, label, None)
+    if not possible or not isinstance(dtype, torch.dtype) or not dtype.is_floating_point:
+        raise ValueError(f"no matmul peak for {label} on {where.type}: give a floating-point dtype such as bfloat16")
+    return dtype
 
 
 def _best_matmul(
-    dtype: torch.dtype, where: torch.device, seconds: float, sizes: tuple[int, ...], threads: int
+    dtype: torch.dtype, where: torch.device, seconds: float, sizes: Sequence[int], threads: int
 ) -> tuple[int, Timing]:
     """The best size and its time: each size for a moment, then the three best for longer."""
-    begin, tried = perf_counter(), {}
+    end, moment = perf_counter() + seconds, seconds / 40
+    times, late = _all_matmuls(dtype, where, seconds, sizes, threads)
 
     def rate(size: int) -> float:
-        return size**3 / tried[size].low
+        return size**3 / times[size].low
 
-    for size in sizes:
-        guess = size**3 / max(map(rate, tried)) if tried else 0.0  # seconds for one call
-        memory = 3 * size**2 * max(dtype.itemsize, 4)  # bytes; random numbers are made in float32
-        late = perf_counter() > begin + seconds  # others have had the cores, since half of the time should be left
-        # A size takes a warm-up and a few runs.
-        if tried and (late or 8 * guess > seconds / 2 or memory > free_memory(where) / 2):
-            break
-        tried[size] = _matmul_time(size, dtype, where, seconds / 40, threads)
-    best = sorted(tried, key=rate, reverse=True)[:3]
+    best = sorted(times, key=rate, reverse=True)[:3]
     for done, size in enumerate(best):
-        share = max((begin + seconds - perf_counter()) / (len(best) - done), seconds / 40)
-        tried[size] = timing.fastest([tried[size], _matmul_time(size, dtype, where, share, threads)])
+        share = (end - perf_counter()) / (len(best) - done)
+        longer = _matmul_time(size, dtype, where, max(share, moment), threads)
+        times[size] = timing.fastest([times[size], longer])
     size = max(best, key=rate)
-    disturbed = late or any(tried[one].disturbed for one in best)  # another size might have been better
+    disturbed = late or any(times[one].disturbed for one in best)  # another size might have been better
     if disturbed and threads > 1 and where.type == "cpu":  # and so might one thread alone
         small = min(size, 512)
         alone = _matmul_time(small, dtype, where, seconds / 10, 1)
         if small**3 / alone.low > rate(size):
             return small, replace(alone, disturbed=True)
-    return size, replace(tried[size], disturbed=disturbed)
+    return size, replace(times[size], disturbed=disturbed)
+
+
+def _all_matmuls(
+    dtype: torch.dtype, where: torch.device, seconds: float, sizes: Sequence[int], threads: int
+) -> tuple[dict[int, Timing], bool]:
+    """A short time of each size that there is time and memory for, and whether that time was over too soon."""
+    end = perf_counter() + seconds
+    times: dict[int, Timing] = {}
+    late = False
+    for size in sizes:
+        late = perf_counter() > end  # others have had the cores, since half of the time should be left
+        if times:  # the first is always tried
+            best = max(one**3 / times[one].low for one in times)
+            call = size**3 / best  # seconds; a size takes a warm-up and a few runs
+            memory = 3 * size**2 * max(dtype.itemsize, 4)  # bytes; random numbers are made in float32
+            if late or 8 * call > seconds / 2 or memory > free_memory(where) / 2:
+                break
+        times[size] = _matmul_time(size, dtype, where, seconds / 40, threads)
+    return times, late
 
 
 def _matmul_time(size: int, dtype: torch.dtype, where: torch.device, seconds: float, threads: int) -> Timing:
     a, b = (torch.randn(size, size, device=where).to(dtype) for _ in range(2))
-    out, one = torch.zeros(size, size, device=where, dtype=dtype), torch.ones((), device=where)
-    calls = {  # float8 is multiplied with scales, and wants the second matrix by columns
-        True: lambda: torch._scaled_mm(a, b.t(), one, one, out_dtype=torch.bfloat16),
-        False: lambda: torch.mm(a, b, out=out),  # into memory that was touched before
-    }
+    out = torch.zeros(size, size, device=where, dtype=dtype)  # memory that was touched before
+    one = torch.ones((), device=where)
+
+    def multiply() -> Tensor:
+        return torch.mm(a, b, out=out)
+
+    def multiply_scaled() -> Tensor:  # float8 is multiplied with scales, and wants the second matrix by columns
+        return torch._scaled_mm(a, b.t(), one, one, out_dtype=torch.bfloat16)
+
+    call = multiply_scaled if dtype.itemsize == 1 else multiply
     try:
-        return timing.measure(calls[dtype.itemsize == 1], seconds=seconds, threads=threads)
+        return timing.measure(call, seconds=seconds, threads=threads)
     except (RuntimeError, NotImplementedError) as error:
         reason = str(error).splitlines()[0]
         raise ValueError(f"{name(where)} cannot multiply {dtype} matrices of {size} × {size}: {reason}") from error
@@ -196,17 +238,18 @@ def bandwidth(
 
     Every page is written before it is timed: untouched memory is one page of zeros that the system lends many times.
     A working set that fits a cache is found there from the second pass on. A large one is passed through in slices, so
-    that each is long gone from the caches when its turn comes again. A byte read counts once, a byte written once.
+    that each is long gone from the caches when its turn comes again. A byte read counts once, a byte written once, as
+    in the STREAM benchmark (McCalpin 1995), whose kernels "copy" and "add" are.
     Tried up to three times, if disturbed. Without `threads`, all that torch has. Raises ValueError for less than 4 KiB,
     or more than half of what is free.
     """
     where = torch.device(where or device())
     size = _main_memory(where) if nbytes is None else nbytes
     for _ in range(3):
-        (found,) = sweep(where, seconds=seconds, sizes=[size], threads=threads or torch.get_num_threads())
-        if not found.disturbed:  # a single fast sample is no bandwidth
+        (best,) = sweep(where, seconds=seconds, sizes=[size], threads=threads or torch.get_num_threads())
+        if not best.disturbed:  # a single fast sample is no bandwidth
             break
-    return found
+    return best
 
 
 def sweep(
@@ -218,71 +261,96 @@ def sweep(
     that `caches` tells. All sizes are measured in turn, several times over: a disturbance hits a round, not a size.
     """
     where = torch.device(where or device())
-    sizes = sizes or [2**p for p in range(14 if where.type == "cpu" else 20, _main_memory(where).bit_length())]
-    most, free = max(sizes), free_memory(where)
-    if not 4096 <= most <= free // 2:
+    if not sizes:
+        smallest = 14 if where.type == "cpu" else 20
+        sizes = [2**power for power in range(smallest, _main_memory(where).bit_length())]
+    largest, free = max(sizes), free_memory(where)
+    if not 4096 <= largest <= free // 2:
         limits = f"from 4 KiB to half of the {units.iec(free)} that are free"
-        raise ValueError(f"a working set has {limits} on {where}, got {units.iec(most)}")
-    memory, work = torch.ones(most // 4, device=where), []  # ones are written; zeros might not be
+        raise ValueError(f"a working set has {limits} on {where}, got {units.iec(largest)}")
+    memory = torch.ones(largest // 4, device=where)  # ones are written; zeros might not be
+    turns = []
     for size in sizes:
         kernels = _kernels(memory[: size // 4], threads)
+        share = seconds / rounds / len(sizes) / len(kernels)
         # Each kernel, and each round, goes on where the last one left off: that slice was used longest ago.
-        turn = itertools.cycle(range(len(kernels["read"][2])))
-        for kernel, (moved, call, parts) in kernels.items():
-            turns = map(parts.__getitem__, turn)
-            work.append(((size, kernel, moved), call, turns, seconds / rounds / len(sizes) / len(kernels)))
-    found = defaultdict(list)
+        place = itertools.cycle(range(len(kernels[0].slices)))
+        turns += [(size, kernel, map(kernel.slices.__getitem__, place), share) for kernel in kernels]
+    times: list[list[Timing]] = [[] for _ in turns]
     for _ in range(rounds):
-        for one, call, turns, share in work:
-            found[one].append(_timed(call, turns, where, share, threads))
-    best = {size: [] for size in sizes}
-    for (size, kernel, moved), its in found.items():
-        run = timing.fastest(its)
-        best[size].append(Bandwidth(moved / run.low, size, kernel, run))
-    return tuple(max(kernels, key=lambda one: one.byte_per_s) for kernels in best.values())
+        for (_, kernel, inputs, share), found in zip(turns, times, strict=True):
+            found.append(_timed(kernel.call, inputs, where, share, threads))
+    best: dict[int, Bandwidth] = {}
+    for (size, kernel, *_), found in zip(turns, times, strict=True):
+        fastest = timing.fastest(found)
+        rate = kernel.nbytes / fastest.low
+        if size not in best or rate > best[size].byte_per_s:
+            best[size] = Bandwidth(rate, size, kernel.name, fastest)
+    return tuple(best.values())
 
 
 def _timed(
     call: Callable[..., object], inputs: Iterable[tuple[Tensor, ...]], where: torch.device, seconds: float, threads: int
 ) -> Timing:
     """Its time with so many threads; or if that was disturbed the time with one, where that is less."""
-    found = timing.measure(call, inputs=inputs, seconds=seconds, threads=threads)
-    if found.disturbed and threads > 1 and where.type == "cpu":
+    together = timing.measure(call, inputs=inputs, seconds=seconds, threads=threads)
+    if together.disturbed and threads > 1 and where.type == "cpu":
         alone = timing.measure(call, inputs=inputs, seconds=seconds / 4, threads=1)
-        return replace(min(found, alone, key=lambda one: one.low), disturbed=True)
-    return found
+        return replace(min(together, alone, key=lambda found: found.low), disturbed=True)
+    return together
 
 
 def _main_memory(where: torch.device) -> int:
     """A working set that no cache holds, a power of two, and no more than a quarter of what is free."""
-    wanted = max(2**30 if where.type == "cpu" else 2**32, 4 * max(caches(where).values(), default=0))
-    return 1 << max(0, min(wanted, free_memory(where) // 4).bit_length() - 1)
+    least = 2**30 if where.type == "cpu" else 2**32
+    wanted = max(least, 4 * max(caches(where).values(), default=0))
+    possible = min(wanted, free_memory(where) // 4)
+    return 1 << max(0, possible.bit_length() - 1)
 
 
-def _kernels(memory: Tensor, threads: int) -> dict[str, tuple[int, Callable[..., object], list[tuple[Tensor, ...]]]]:
-    """By name, the bytes that a call moves, the call, and what it is called with in turn: slices of the memory."""
-    lanes, least = (threads, 2**22 * threads) if memory.device.type == "cpu" else (1, 2**30)
-    parts = [part for part in memory.split(least // 4) if part.numel() == min(least // 4, memory.numel())]
+@dataclass(frozen=True)
+class _Kernel:
+    """A way to pass through memory: the bytes that a call moves, the call, and the slices that it is given in turn."""
+
+    name: str
+    nbytes: int
+    call: Callable[..., object]
+    slices: list[tuple[Tensor, ...]]
+
+
+def _kernels(memory: Tensor, threads: int) -> list[_Kernel]:
+    """The kernels for this working set: "read" for any, the others where it is large enough."""
+    on_cpu = memory.device.type == "cpu"
+    lanes = threads if on_cpu else 1
+    least = 2**22 * threads if on_cpu else 2**30  # bytes that a call should move
+    in_slice = min(least // 4, memory.numel())  # numbers of 4 bytes
+    slices = [part for part in memory.split(in_slice) if part.numel() == in_slice]
     # Each thread sums its own lane; a small one over and over in one call (stride 0), since starting a call takes long.
-    lane, again = parts[0].numel() // lanes, math.ceil(4 * least / memory.nbytes) if memory.nbytes < least else 1
+    lane = in_slice // lanes
+    again = math.ceil(4 * least / memory.nbytes) if memory.nbytes < least else 1
     sums = torch.ones(lanes, again, device=memory.device)
-    rows = [(part[: lanes * lane].view(lanes, 1, lane).expand(lanes, again, lane),) for part in parts]
-    kernels = {"read": (rows[0][0].numel() * 4, lambda row: torch.sum(row, -1, out=sums), rows)}
+    rows: list[tuple[Tensor, ...]] = [
+        (part[: lanes * lane].view(lanes, 1, lane).expand(lanes, again, lane),) for part in slices
+    ]
+    read = _Kernel("read", 4 * lanes * again * lane, lambda row: torch.sum(row, -1, out=sums), rows)
     if again > 1:  # what cannot be repeated within a call would only measure how long it takes to start one
-        return kernels
-    halves, thirds = ([part[: part.numel() // n * n].view(n, -1).unbind() for part in parts] for n in (2, 3))
-    return kernels | {
-        "dot": (2 * halves[0][0].nbytes, torch.dot, halves),
-        "copy": (2 * halves[0][0].nbytes, lambda source, target: target.copy_(source), halves),
-        "add": (3 * thirds[0][0].nbytes, lambda a, b, c: torch.add(a, b, out=c), thirds),
-    }
+        return [read]
+    half, third = in_slice // 2, in_slice // 3
+    halves = [part[: 2 * half].view(2, half).unbind() for part in slices]
+    thirds = [part[: 3 * third].view(3, third).unbind() for part in slices]
+    return [
+        read,
+        _Kernel("dot", 8 * half, torch.dot, halves),
+        _Kernel("copy", 8 * half, lambda source, target: target.copy_(source), halves),
+        _Kernel("add", 12 * third, lambda a, b, c: torch.add(a, b, out=c), thirds),
+    ]
 
 
 # --- the ops that are put under a roof -----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Op:
+class SizedOp:
     """An op on inputs of certain shapes, and its FLOPs and bytes by formula.
 
     FLOPs by the course's conventions, those of `counting`: a matmul is 2mnk, a function such as tanh 1 per element.
@@ -296,10 +364,13 @@ class Op:
     bytes: int
     dtype: str
 
-    intensity = property(lambda self: self.flops / self.bytes, doc="FLOP per byte.")
+    @property
+    def intensity(self) -> float:
+        """FLOP per byte."""
+        return self.flops / self.bytes
 
 
-def ops(dtype: str | torch.dtype = torch.float32, rows: int = 2048, width: int = 0) -> tuple[Op, ...]:
+def ops(dtype: str | torch.dtype = torch.float32, rows: int = 2048, width: int = 0) -> tuple[SizedOp, ...]:
     """The fourteen ops of notebook 06: elementwise ones and reductions on rows × width (or rows), and matmuls.
 
     >>> [(op.name, round(op.intensity, 2)) for op in ops()][:3]
@@ -308,26 +379,31 @@ def ops(dtype: str | torch.dtype = torch.float32, rows: int = 2048, width: int =
     Attention is 8 heads of rows/4 tokens by 64, of which only the two matmuls count; the MLP step is forward and
     backward of rows/16 examples through layers of rows/8, rows/2 and rows/8.
     """
-    label, width = str(dtype).removeprefix("torch."), width or rows
+    label = str(dtype).removeprefix("torch.")
+    width = width or rows
     n, square = rows * width, (rows, width)
     tokens, batch, narrow, wide = rows // 4, rows // 16, rows // 8, rows // 2
-    layers = [(batch, narrow), (narrow, wide), (wide, narrow)]
+    heads = (1, 8, tokens, 64)
+    layers = ((batch, narrow), (narrow, wide), (wide, narrow))
     # Two matmuls forward, three backward (the input needs no gradient); ReLU, its backward, and the sum.
     step = 10 * batch * narrow * wide + 2 * batch * wide + batch * narrow - 1
-    table = [  # name, function, shapes, FLOPs, numbers moved
-        ("ReLU", torch.relu, [square], n, 2 * n),
-        ("GELU, fused", lambda x: F.gelu(x, approximate="tanh"), [square], 9 * n, 2 * n),
-        ("GELU, eager", _gelu, [square], 8 * n, 18 * n),  # six ops with one input, two with two: 6 × 2 + 2 × 3
-        ("softmax", lambda x: F.softmax(x, -1), [square], 5 * n - 2 * rows, 2 * n),  # max, subtract, exp, sum, divide
-        ("layer norm", lambda x: F.layer_norm(x, x.shape[-1:]), [square], 6 * n + 2 * rows, 2 * n),
-        ("dot", torch.dot, [(n,), (n,)], 2 * n, 2 * n + 1),
-        ("matrix-vector", torch.mv, [square, (width,)], 2 * n, n + rows + width),
-        *((f"matmul {m}", torch.mm, [(m, m)] * 2, 2 * m**3, 3 * m**2) for m in (64, 128, 256, 512, 1024)),
-        ("attention", F.scaled_dot_product_attention, [(1, 8, tokens, 64)] * 3, 2048 * tokens**2, 2048 * tokens),
+    table: list[tuple[str, Callable[..., Any], tuple[tuple[int, ...], ...], int, int]] = [
+        # name, function, shapes, FLOPs, numbers moved
+        ("ReLU", torch.relu, (square,), n, 2 * n),
+        ("GELU, fused", lambda x: F.gelu(x, approximate="tanh"), (square,), 9 * n, 2 * n),
+        ("GELU, eager", _gelu, (square,), 8 * n, 18 * n),  # six ops with one input, two with two: 6 × 2 + 2 × 3
+        ("softmax", lambda x: F.softmax(x, -1), (square,), 5 * n - 2 * rows, 2 * n),  # max, subtract, exp, sum, divide
+        ("layer norm", lambda x: F.layer_norm(x, x.shape[-1:]), (square,), 6 * n + 2 * rows, 2 * n),
+        ("dot", torch.dot, ((n,), (n,)), 2 * n, 2 * n + 1),
+        ("matrix-vector", torch.mv, (square, (width,)), 2 * n, n + rows + width),
+        *((f"matmul {m}", torch.mm, ((m, m), (m, m)), 2 * m**3, 3 * m**2) for m in (64, 128, 256, 512, 1024)),
+        ("attention", F.scaled_dot_product_attention, (heads,) * 3, 2048 * tokens**2, 2048 * tokens),
         ("MLP step", _mlp_step, layers, step, batch * narrow + 4 * narrow * wide),
     ]
-    item = getattr(torch, label).itemsize
-    return tuple(Op(name, run, tuple(shapes), flops, moved * item, label) for name, run, shapes, flops, moved in table)
+    itemsize = getattr(torch, label).itemsize
+    return tuple(
+        SizedOp(name, run, shapes, flops, moved * itemsize, label) for name, run, shapes, flops, moved in table
+    )
 
 
 def _gelu(x: Tensor) -> Tensor:  # in its tanh form; in place, since the time of fresh pages differs from run to run
@@ -340,8 +416,13 @@ def _mlp_step(x: Tensor, first: Tensor, second: Tensor) -> tuple[Tensor, ...]:
     return torch.autograd.grad((torch.relu(x @ first) @ second).sum(), (first, second))
 
 
-def runs(
-    work: Sequence[Op], where: Device = None, *, seconds: float = 3.0, rounds: int = 1, threads: int | None = None
+def time_ops(
+    work: Sequence[SizedOp],
+    where: Device = None,
+    *,
+    seconds: float = 3.0,
+    rounds: int = 1,
+    threads: int | None = None,
 ) -> tuple[Timing, ...]:
     """The time of each op, in about that many seconds for all and the time to make their inputs.
 
@@ -350,16 +431,18 @@ def runs(
     Without `threads`, all that torch has; where one alone is faster, its time, disturbed. Raises ValueError for an op
     whose inputs do not fit into a quarter of the free memory.
     """
-    where, threads = torch.device(where or device()), threads or torch.get_num_threads()
+    where = torch.device(where or device())
+    threads = threads or torch.get_num_threads()
     numbers = torch.rand(2**20, device=where).repeat(max(1, _main_memory(where) // 2**22))
-    inputs = [_inputs(one, numbers.to(getattr(torch, one.dtype))) for one in work]
-    found: list[list[Timing]] = [[] for _ in work]
-    for count in range(2 * rounds):  # as many again for those that are still disturbed
-        for one, sets, its in zip(work, inputs, found, strict=True):
-            if count < rounds or timing.fastest(its).disturbed:
-                call = _rotating(one.run, sets[0], where)
-                its.append(_timed(call, sets, where, seconds / rounds / len(work), threads))
-    return tuple(timing.fastest(its) for its in found)
+    inputs = [_inputs(op, numbers.to(getattr(torch, op.dtype))) for op in work]
+    times: list[list[Timing]] = [[] for _ in work]
+    share = seconds / rounds / len(work)
+    for turn in range(2 * rounds):  # as many again for those that are still disturbed
+        for op, sets, found in zip(work, inputs, times, strict=True):
+            if turn < rounds or timing.fastest(found).disturbed:
+                call = _rotating(op.run, sets[0], where)
+                found.append(_timed(call, sets, where, share, threads))
+    return tuple(timing.fastest(found) for found in times)
 
 
 def _rotating(run: Callable[..., Any], example: tuple[Tensor, ...], where: torch.device) -> Callable[..., None]:
@@ -367,15 +450,28 @@ def _rotating(run: Callable[..., Any], example: tuple[Tensor, ...], where: torch
 
     The oldest of them is given up, and the next result has its memory, which was touched before.
     """
-    results = run(*example)
-    each = results if isinstance(results, tuple) else (results,)
-    wanted = min(2 * max(caches(where).values(), default=2**25), free_memory(where) // 8)
-    count = min(2**14, max(1, wanted // sum(result.nbytes for result in each)))
-    kept: deque[Any] = deque((tuple(map(torch.ones_like, each)) for _ in range(count)), maxlen=count)
+    result = run(*example)
+    tensors = result if isinstance(result, tuple) else (result,)
+    nbytes = sum(tensor.nbytes for tensor in tensors)
+    wanted = 2 * max(caches(where).values(), default=2**25)
+    possible = min(wanted, free_memory(where) // 8)
+    count = min(2**14, max(1, possible // nbytes))
+    touched = (tuple(map(torch.ones_like, tensors)) for _ in range(count))
+    kept: deque[Any] = deque(touched, maxlen=count)
     return lambda *inputs: kept.append(run(*inputs))
 
 
-def cached(work: Sequence[Op], rows: int, where: Device = None) -> tuple[float, ...]:
+def _inputs(op: SizedOp, numbers: Tensor) -> list[tuple[Tensor, ...]]:
+    """As many sets of inputs as there are numbers for."""
+    sizes = [math.prod(shape) for shape in op.shapes]
+    count = min(2**14, len(numbers) // sum(sizes))
+    if not count:
+        raise ValueError(f"the inputs of {op.name} are too much for the {units.iec(numbers.nbytes)} that there are")
+    sets = numbers[: count * sum(sizes)].view(count, -1)
+    return [tuple(map(Tensor.view, one.split(sizes), op.shapes)) for one in sets]
+
+
+def time_from_cache(work: Sequence[SizedOp], rows: int, where: Device = None) -> tuple[float, ...]:
     """Seconds of a call of each of some of the `ops(dtype, rows)`, of one dtype, with data that come from a cache.
 
     Of ops that go row by row, a few rows are used over and over. What they take beyond their launch, which is the time
@@ -385,35 +481,35 @@ def cached(work: Sequence[Op], rows: int, where: Device = None) -> tuple[float, 
     """
     where = torch.device(where or device())
     sizes = caches(where) or {"L2": 2**20}  # 1 MiB if unknown
-    few = max(16, sizes.get("L2", 2**20) // (16 * rows))  # in and out, half of the cache
+    few = max(16, sizes.get("L2", 2**20) // (16 * rows))  # in and out, 8 bytes a number, half of the cache
     smaller = {op.name: op for op in ops(work[0].dtype, few, rows)}
-    pieces = []  # what is run, and how often it fits into the op
+    pieces = []  # what is run, and how many times it fits into the op
     for op in work:
-        count = op.flops / smaller[op.name].flops
-        pieces.append((smaller[op.name], count) if math.isclose(count, rows / few, rel_tol=0.01) else (op, 1.0))
+        times = op.flops / smaller[op.name].flops
+        by_rows = math.isclose(times, rows / few, rel_tol=0.01)
+        pieces.append((smaller[op.name], times) if by_rows else (op, 1.0))
+    most = max(sizes.values()) / 2
+    rounds = [[_piece_and_launch(*piece, most, where) for piece in pieces] for _ in range(3)]
+    found = []
+    for (_, times), measured in zip(pieces, zip(*rounds, strict=True), strict=True):
+        seconds, launch = map(min, zip(*measured, strict=True))  # a disturbance hits a round, not an op
+        tells = seconds >= 2 * launch
+        found.append(launch + times * (seconds - launch) if tells else math.nan)
+    return tuple(found)
 
-    def again(op: Op, shapes: Iterable[tuple[int, ...]], seconds: float) -> float:
-        data = [torch.rand(shape, device=where).to(getattr(torch, op.dtype)) for shape in shapes]
+
+def _piece_and_launch(op: SizedOp, times: float, most: float, where: torch.device) -> tuple[float, float]:
+    """The seconds of a piece, and those of its launch, which are taken off; nan for more bytes than may be."""
+    dtype = getattr(torch, op.dtype)
+    if sum(map(math.prod, op.shapes)) * dtype.itemsize > most:
+        return math.nan, math.nan
+
+    def again(shapes: Iterable[tuple[int, ...]], seconds: float) -> float:
+        data = tuple(torch.rand(shape, device=where).to(dtype) for shape in shapes)
         return timing.measure(op.run, inputs=[data], seconds=seconds, threads=torch.get_num_threads()).low
 
-    def both(op: Op, count: float) -> tuple[float, float]:  # a piece, and the launch that is taken off
-        if sum(map(math.prod, op.shapes)) * getattr(torch, op.dtype).itemsize > max(sizes.values()) / 2:
-            return math.nan, math.nan
-        single = [(1,) * len(shape) for shape in op.shapes]
-        return again(op, op.shapes, 0.1), again(op, single, 0.03) if count != 1 else 0.0
-
-    rounds = [[both(*piece) for piece in pieces] for _ in range(3)]  # a disturbance hits a round, not an op
-    times = []
-    for (_, count), found in zip(pieces, zip(*rounds, strict=True), strict=True):
-        piece, launch = map(min, zip(*found, strict=True))
-        times.append(math.nan if piece < 2 * launch else launch + count * (piece - launch))
-    return tuple(times)
-
-
-def _inputs(op: Op, numbers: Tensor) -> list[tuple[Tensor, ...]]:
-    sizes = [math.prod(shape) for shape in op.shapes]
-    count = min(2**14, len(numbers) // sum(sizes))
-    if not count:
-        raise ValueError(f"the inputs of {op.name} are too much for the {units.iec(numbers.nbytes)} that there are")
-    sets = numbers[: count * sum(sizes)].view(count, -1)
-    return [tuple(map(Tensor.view, one.split(sizes), op.shapes)) for one in sets]
+    whole = again(op.shapes, 0.1)
+    if times == 1:
+        return whole, 0.0
+    single = [(1,) * len(shape) for shape in op.shapes]
+    return whole, again(single, 0.03)

@@ -223,11 +223,11 @@ def test_no_cache_has_the_inputs_of_an_op(monkeypatch, stopwatch):
         return float(len(seen))
 
     stopwatch.seconds = seconds
-    found = machine.runs(machine.ops(rows=128)[:10], "cpu", seconds=20, threads=2)
+    found = machine.time_ops(machine.ops(rows=128)[:10], "cpu", seconds=20, threads=2)
     assert seen == [op.shapes for op in machine.ops(rows=128)[:10]]
     assert [run.low for run in found] == list(range(1, 11)) and {s for _, s, _ in stopwatch.asked} == {2.0}
     with pytest.raises(ValueError, match=r"the inputs of ReLU are too much for the 4 MiB that there are"):
-        machine.runs(machine.ops(rows=2048), "cpu")
+        machine.time_ops(machine.ops(rows=2048), "cpu")
 
 
 def test_a_result_is_written_where_none_of_the_latest_lies(stopwatch, monkeypatch):
@@ -246,7 +246,7 @@ def test_a_result_is_written_where_none_of_the_latest_lies(stopwatch, monkeypatc
         return 1.0
 
     stopwatch.seconds = seconds
-    machine.runs([dataclasses.replace(machine.ops(rows=128)[0], run=run)], "cpu")
+    machine.time_ops([dataclasses.replace(machine.ops(rows=128)[0], run=run)], "cpu")
     latest = 2 * 2**20 // (128 * 128 * 4)  # of twice the cache
     assert len(places) > 2 * latest
     for start in range(1, len(places) - latest):  # the first was an example, and is given up
@@ -256,10 +256,10 @@ def test_a_result_is_written_where_none_of_the_latest_lies(stopwatch, monkeypatc
 def test_a_disturbed_op_has_the_time_of_one_thread_where_that_is_less(stopwatch, monkeypatch):
     monkeypatch.setattr(machine, "free_memory", lambda where: 2**24)
     stopwatch.seconds, stopwatch.disturbed = (lambda fn, inputs, threads: {1: 2.0, 2: 9.0}[threads]), lambda n: n == 2
-    (run,) = machine.runs(machine.ops(rows=128)[:1], "cpu", threads=2)
+    (run,) = machine.time_ops(machine.ops(rows=128)[:1], "cpu", threads=2)
     assert (run.low, run.threads, run.disturbed) == (2.0, 1, True)
     assert [threads for *_, threads in stopwatch.asked] == [2, 1, 2, 1]  # as long as it is disturbed, once more
-    assert not machine.runs(machine.ops(rows=128)[:1], "cpu", threads=1)[0].disturbed
+    assert not machine.time_ops(machine.ops(rows=128)[:1], "cpu", threads=1)[0].disturbed
 
 
 @pytest.fixture
@@ -302,11 +302,11 @@ def test_in_a_cache_rows_take_what_a_few_of_them_take_beyond_their_launch(stopwa
     work = machine.ops("float32", 2048)
     stopwatch.seconds = lambda fn, inputs, threads: 1 + inputs[0][0].numel() / 2**14
     # 32 of 2048 rows, in and out, are half of the cache
-    assert machine.cached(work[:7], 2048) == pytest.approx([1 + 128 * 2] * 7, rel=0.001)
+    assert machine.time_from_cache(work[:7], 2048) == pytest.approx([1 + 128 * 2] * 7, rel=0.001)
     stopwatch.seconds = lambda fn, inputs, threads: 1.0 + 0.9 * (inputs[0][0].numel() > 1)
     softmax, small, large = (op for op in work if op.name in ("softmax", "matmul 64", "matmul 1024"))
-    found = dict(zip(("softmax", "small", "large"), machine.cached((softmax, small, large), 2048), strict=True))
-    assert found["small"] == 1.9 and math.isnan(found["softmax"]) and math.isnan(found["large"])
+    by_launch, in_cache, too_large = machine.time_from_cache((softmax, small, large), 2048)
+    assert in_cache == 1.9 and math.isnan(by_launch) and math.isnan(too_large)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
@@ -316,4 +316,4 @@ def test_a_gpu_is_described_by_its_driver_and_measured():
     narrow, wide = (machine.peak(dtype, "cuda", seconds=1).flop_per_s for dtype in ("bfloat16", "float64"))
     assert narrow > wide
     assert machine.sweep("cuda", seconds=1)[-1].byte_per_s > 1e10
-    assert all(run.low > 0 for run in machine.runs(machine.ops("bfloat16", 8192), "cuda"))
+    assert all(run.low > 0 for run in machine.time_ops(machine.ops("bfloat16", 8192), "cuda"))
