@@ -1,13 +1,16 @@
-"""How the suite runs: all of it in two processes, a part of it in one; the cells of a notebook in order, and again."""
+"""A plugin of pytest, named in pyproject.toml, so that it is there whatever part is run.
+
+How the suite runs: all of it in two processes, a part of it in one; the cells of a notebook in order, and again.
+"""
 
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from nbval.plugin import IPyNbFile, NbCellError
+from nbval.plugin import IPyNbCell, IPyNbFile, NbCellError
 
-from tests.tools.course import WORDS, exercises
+from tests.tools.course import WORDS, exercises, read, sections
 
 WORKERS = 2  # a machine with more cores is not faster: notebooks time their own cells, and should find it quiet
 
@@ -31,7 +34,10 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the cells of each notebook together and in order, should a plugin have shuffled all tests."""
+    """Mark notebooks as slow; put the cells of each together and in order, should a plugin have shuffled all tests."""
+    for item in items:
+        if isinstance(item.parent, Lesson):
+            item.add_marker("slow")
     begin: dict[pytest.Item, int] = {}
 
     def key(place: int) -> tuple[int, int]:
@@ -48,11 +54,27 @@ class Lesson(IPyNbFile):
     def setup(self) -> None:
         """Start the kernel."""
         super().setup()
+        self.failed: set[int] = set()  # the numbers of the cells that failed in their turn
         self.kernel.kc.execute(WORDS, silent=True)
 
     def collect(self) -> list[pytest.Item]:
-        """A test for each cell, and `Again`."""
-        cells = list(super().collect())
+        """A test for each cell, named as a reader finds it, and `Again`."""
+        headings = [
+            section[0].source.partition("\n")[0].lstrip("# ")
+            for section in sections(read(self.path))
+            for cell in section
+            if cell.cell_type == "code"
+        ]
+        cells = [
+            IPyNbCell.from_parent(
+                self,
+                name=f"In {cell.cell_num + 1}, {heading}",
+                cell_num=cell.cell_num,
+                cell=cell.cell,
+                options=cell.options,
+            )
+            for cell, heading in zip(super().collect(), headings, strict=True)
+        ]
         return [*cells, Again.from_parent(self, name="again", cell_num=len(cells))]
 
 
@@ -76,10 +98,13 @@ class Again(pytest.Item):
             stub.source = task.solution
             stub.outputs[0].data = {"text/plain": repr(verdict), "text/html": verdict._repr_html_()}
         for cell in reversed(cells):
+            if cell.cell_num in self.parent.failed:  # it has been reported
+                continue
             try:
                 cell.runtest()
             except NbCellError as error:
-                different.append(cell.repr_failure(pytest.ExceptionInfo.from_exception(error)))
+                text = cell.repr_failure(pytest.ExceptionInfo.from_exception(error))
+                different.append(f"In [{cell.cell_num + 1}]: {text}")
         if different:
             pytest.fail(
                 f"{len(different)} cells do not give the same when all are run again from the last to the first: let "
@@ -89,17 +114,22 @@ class Again(pytest.Item):
             )
 
 
-class Lessons:
-    """What makes a `Lesson` of a notebook: a plugin, since hooks of this file are not asked about other folders."""
-
-    @staticmethod
-    @pytest.hookimpl(wrapper=True)
-    def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> Iterator[None]:
-        """In place of nbval's own."""
-        found = yield
-        return [Lesson.from_parent(parent, path=file_path) if isinstance(one, IPyNbFile) else one for one in found]
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> Iterator[None]:
+    """A `Lesson` of a notebook, in place of nbval's own file."""
+    found = yield
+    return [Lesson.from_parent(parent, path=file_path) if isinstance(one, IPyNbFile) else one for one in found]
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Register it."""
-    config.pluginmanager.register(Lessons)
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """Say of a cell that failed where a reader finds it, and how a wrong stored output is mended."""
+    report = yield
+    if isinstance(item, IPyNbCell) and report.failed:
+        item.parent.failed.add(item.cell_num)
+        report.longrepr = (
+            f"{item.path.name}, the cell that shows [{item.cell_num + 1}]: in JupyterLab.\n\n{report.longrepr}\n\n"
+            "If what it shows now is right, store it and read the difference: "
+            f"python -m tests.tools.refresh {item.path.name[:2]}"
+        )
+    return report
