@@ -18,6 +18,7 @@ from helpers.units import si
 from tests.tools import browser
 from tests.tools.course import NOTEBOOKS, read, tags
 
+pytestmark = pytest.mark.slow
 PICTURES = ".jp-OutputArea-output.jp-RenderedImage img"
 VIEWS = ".course-view"
 
@@ -55,6 +56,8 @@ def test_run_all(desk, path):
     for place, alt in enumerate(alts):
         expect(page.locator(PICTURES).nth(place)).to_have_attribute("alt", alt)
 
+    if path != NOTEBOOKS[0]:  # nbval has run them all; what JupyterLab makes of it does not depend on the notebook
+        return
     desk.run_all(len(code))
     loud = page.locator("[data-mime-type$=stderr], [data-mime-type$=error]").all_text_contents()
     assert len(loud) == errors and all(text.startswith("-----") for text in loud), loud  # tracebacks, and nothing else

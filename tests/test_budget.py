@@ -142,6 +142,7 @@ class Live(TorchDispatchMode):
         return result
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("config", "recompute", "near", "of_sum"), [
     (Config("large vocabulary", 2, 128, 4, 5000, 64), False, 0.01, (1.4, 1.5)),
     (Config("large vocabulary", 2, 128, 4, 5000, 64), True, 0.01, (1.3, 1.4)),

@@ -18,6 +18,8 @@ from tests.tools.course import NOTEBOOKS, ROOT, exercises, read, tags
 pytest.importorskip("latex2mathml", reason="the extra 'teach' is not installed")
 from helpers.export import documents
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):

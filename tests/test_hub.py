@@ -16,7 +16,10 @@ from urllib.request import Request, urlopen
 import pytest
 from traitlets.config import PyFileConfigLoader
 
+from tests.tools.browser import PATIENCE
 from tests.tools.course import ROOT
+
+pytestmark = pytest.mark.slow
 
 # In place of what The Littlest JupyterHub brings: users without passwords, one system user, no proxy in front.
 CONFIG = """
@@ -52,13 +55,13 @@ def hub():
     (home / "config.py").write_text(config)
 
     def ask(path, data=None):
-        """The answer to a request; tried again, for a minute, where nobody listens yet."""
+        """The answer to a request; tried again where nobody listens yet."""
         address = f"http://127.0.0.1:{ports['hub' if path.startswith('/hub') else 'port']}{path}"
         request = Request(address, data, {"Authorization": f"token {token}"})
-        end = time.monotonic() + 60
+        end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
             try:
-                with urlopen(request, timeout=20) as answer:
+                with urlopen(request, timeout=PATIENCE) as answer:
                     return json.loads(answer.read() or "null")
             except URLError:
                 assert process.poll() is None, (home / "log").read_text()
@@ -70,7 +73,7 @@ def hub():
         process = subprocess.Popen(command, cwd=home, stdout=log, stderr=log)
     yield ask, home
     process.terminate()  # which also ends the student's server
-    process.wait(30)
+    process.wait(PATIENCE)
     shutil.rmtree(home, ignore_errors=True)
 
 

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from functools import cache
 
+import pytest
+
 from tests.tools.course import ROOT
 
 LAYERS = {
@@ -70,6 +72,7 @@ LATE = [
 ]
 
 
+@pytest.mark.slow
 def test_nothing_is_loaded_before_it_is_needed():
     code = "\n".join(f"import sys, {names}\nassert not sys.modules.keys() & {absent}" for names, absent in LATE)
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0

@@ -79,6 +79,7 @@ def test_a_second_merge_changes_nothing():
     assert [cell.source for cell in target.cells] == once
 
 
+@pytest.mark.slow
 def test_stash_pull_merge(tmp_path):
     """The README's commands, in a repository with one notebook, which both sides have changed."""
 

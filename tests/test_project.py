@@ -23,6 +23,7 @@ PINS = [line for line in (ROOT / "requirements.txt").read_text("utf-8").splitlin
 COMMANDS = dict(re.findall(r"<!-- (\w+) -->\n```sh\n(.+?)\n```", README, re.DOTALL))
 
 
+@pytest.mark.slow
 def test_the_commands_of_the_readme_are_shell_and_name_what_exists():
     assert set(COMMANDS) == {"open", "update", "test"}
     for command in re.findall(r"```sh\n(.+?)\n```", README, re.DOTALL):
@@ -76,6 +77,7 @@ def test_every_package_that_helpers_imports_is_declared_and_every_pin_is_exact()
                 assert found & known[kind], f"{file.name} imports {name}"
 
 
+@pytest.mark.slow
 def test_workflows_and_citation_are_what_github_reads():
     checker = shutil.which("check-jsonschema", path=str(Path(sys.executable).parent))
     if not checker:

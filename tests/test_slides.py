@@ -70,7 +70,9 @@ def context():
     """A browser without a network, where there is one."""
     browser.skip(browser.lacking())
     with browser.chromium() as found:
-        yield found.new_context(viewport={"width": 1280, "height": 720}, offline=True)
+        context = found.new_context(viewport={"width": 1280, "height": 720}, offline=True)
+        context.set_default_timeout(1000 * browser.PATIENCE)
+        yield context
 
 
 @pytest.fixture
@@ -92,6 +94,7 @@ def opened(context, tmp_path):
     page.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_no_slide_is_larger_than_the_screen(path, opened):
     slides, too_large = opened(path).query_selector_all(".slides > section > section"), []
@@ -104,6 +107,7 @@ def test_no_slide_is_larger_than_the_screen(path, opened):
     assert not too_large, "\n".join(too_large)
 
 
+@pytest.mark.slow
 def test_what_does_not_fit_goes_on_under_the_same_heading_with_the_same_notes(opened):
     tall = "<p style='height: 400px'>a</p><p style='height: 100px'>b</p><p style='height: 200px'>c</p>"
     table = "<p style='height: 300px'>a</p>"
@@ -115,6 +119,7 @@ def test_what_does_not_fit_goes_on_under_the_same_heading_with_the_same_notes(op
         assert (found, page.locator(".slides .notes").count()) == (expected, 2)
 
 
+@pytest.mark.slow
 def test_a_deck_opens_without_a_request_and_shows_notes_to_the_speaker(opened, context):
     asked = []
     context.on("request", lambda request: asked.append(request.url))
