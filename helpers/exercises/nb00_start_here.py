@@ -11,7 +11,7 @@ guess("published_days", "Meta's 6.4 million GPU-hours for Llama 3 70B, over 15 t
 guess("implied_mfu", "It is 50 %, times 144 / 260.",
     (50, "The napkin took 50 %: what makes 144 days 260?"),
     (100 * 144 / 260, "That is the share of the napkin's MFU: take it of the 50 %."),
-    (42, "That is close to what Meta reports for its largest model."),
+    ((38, 43), "That is what Meta reports for its largest model."),
     (100 * 0.5 * 260 / 144, "The wrong way round."))
 
 guess("tebibyte", "Each further prefix multiplies by 1.024 again.",
