@@ -307,6 +307,11 @@ def test_in_a_cache_rows_take_what_a_few_of_them_take_beyond_their_launch(stopwa
     softmax, small, large = (op for op in work if op.name in ("softmax", "matmul 64", "matmul 1024"))
     by_launch, in_cache, too_large = machine.time_from_cache((softmax, small, large), 2048)
     assert in_cache == 1.9 and math.isnan(by_launch) and math.isnan(too_large)
+    for disturbed, tries in ((False, 1), (True, 3)):
+        stopwatch.asked.clear()
+        stopwatch.disturbed = lambda threads, answer=disturbed: answer
+        machine.time_from_cache((small,), 2048)
+        assert len(stopwatch.asked) == 3 * tries
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")

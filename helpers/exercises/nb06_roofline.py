@@ -157,19 +157,19 @@ _LOW = "Its time is that of the longer of the two: the other is hidden behind it
 _SUM = "W + M are 9.3 µs: nearly all of that was needed."
 _HIGH = "M is 1.12 ms, so even W + M are only 1.42 ms."
 _TOO_FAST = "M alone is 2.24 ms: how can it take less?"
-choices("in_the_bracket", ("below", "overlap", "turns", "above"),
+choices("in_the_bracket", ("below", "overlap", "take turns", "above"),
     a=("overlap",
        ("below", "M is 2.24 ms: it took a little longer, within a tenth."),
-       ("turns", "W + M are 2.74 ms: it took less. " + _LOW), ("above", "W + M are 2.74 ms: it took less.")),
-    b=("turns",
+       ("take turns", "W + M are 2.74 ms: it took less. " + _LOW), ("above", "W + M are 2.74 ms: it took less.")),
+    b=("take turns",
        ("overlap", "Then it would take 6 µs, as from a cache. " + _SUM), ("below", "W alone is 6 µs: it took longer."),
        ("above", "M is 3.3 µs: what do W and M add up to?")),
     c=("above",
-       ("overlap", _HIGH), ("turns", _HIGH), ("below", "M is 1.12 ms: it took twice as long.")),
+       ("overlap", _HIGH), ("take turns", _HIGH), ("below", "M is 1.12 ms: it took twice as long.")),
     d=("below",
-       ("overlap", _TOO_FAST), ("turns", _TOO_FAST), ("above", _TOO_FAST)),
+       ("overlap", _TOO_FAST), ("take turns", _TOO_FAST), ("above", _TOO_FAST)),
     e=("overlap",
-       ("turns", "W + M are 7.2 ms: it took less. " + _LOW),
+       ("take turns", "W + M are 7.2 ms: it took less. " + _LOW),
        ("above", "M is less than W here: the bracket begins at W, 5 ms."),
        ("below", "The bracket begins at W, 5 ms: it took a little longer.")))
 
