@@ -17,7 +17,7 @@ from tests.tools import cover
 from tests.tools.course import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-GUIDE = (ROOT / ".github" / "CONTRIBUTING.md").read_text(encoding="utf-8")
+GUIDE = (ROOT / ".github" / "MAINTAINING.md").read_text(encoding="utf-8")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 PINS = [line for line in (ROOT / "requirements.txt").read_text("utf-8").splitlines() if not line.startswith("#")]
 COMMANDS = dict(re.findall(r"<!-- (\w+) -->\n```sh\n(.+?)\n```", README, re.DOTALL))
@@ -44,7 +44,7 @@ def test_the_picture_of_the_readme_is_the_one_that_the_course_draws():
         assert picture.info["Description"] == cover.figure().words
 
 
-@pytest.mark.parametrize("file", ["README.md", ".github/CONTRIBUTING.md", ".hub/README.md"])
+@pytest.mark.parametrize("file", ["README.md", ".github/CONTRIBUTING.md", ".github/MAINTAINING.md", ".hub/README.md"])
 def test_links_and_commands_lead_somewhere(file):
     text = (ROOT / file).read_text(encoding="utf-8")
     for target in re.findall(r"\]\(([^)]+)\)", text):
