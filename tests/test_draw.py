@@ -31,7 +31,7 @@ OPS = [
 ]  # fmt: skip
 SWEEP = {2**14: 3e11, 2**20: 1e9, 2**24: 1e11}
 GALLERY = {
-    "bits": lambda: draw.bits(0x3F80, "bfloat16"), "layouts": draw.layouts, "ranges": lambda: draw.ranges(mark=1e-8),
+    "bits": lambda: draw.bits(0x3F80, "bfloat16"), "ranges": lambda: draw.ranges(mark=1e-8),
     "spacing": lambda: draw.spacing(["bfloat16", "float16"], 2**-28, 2**12, "title", marks=[1e-8, 1000]),
     "storage": lambda: draw.storage(MATRIX, "title", trace=(2, 1)),
     "storage of views": lambda: draw.storage({"x": MATRIX, "x[1]": MATRIX[1], "x.t()": MATRIX.t()}, "title"),
@@ -45,6 +45,7 @@ GALLERY = {
     "dots": lambda: draw.dots({"a": 1e20, "b": 2e25}, "title", "FLOP", limits={"line": 1e26}),
     "dots in pairs": lambda: draw.dots({"a": (1e-9, 2e-6)}, "title", "time", ("arithmetic", "memory")),
     "memory_over_time": lambda: draw.memory_over_time({"a": trace(), "b": trace(2)}, "title", {"level": 3e3}),
+    "memory_rises": lambda: draw.memory_rises(trace(), "title", 4e3, ["a+b"]),
     "roofline": lambda: draw.roofline({"H100": H100}),
     "roofline of many": lambda: draw.roofline({"CPU": CPU}, OPS, "many points", height=4.5),
     "roofline of dtypes": lambda: draw.roofline({f"{10**i}": Roofline(10.0 ** (12 + i), 1e11) for i in range(3)}),
@@ -52,7 +53,6 @@ GALLERY = {
     "block": lambda: draw.block(LLAMA, 8, 8192),
     "one_box": lambda: draw.one_box(GPT2, 1, 1024, "q k v"),
     "einsum_box": lambda: draw.einsum_box("t c, s c -> t s", {"t": 3, "s": 20, "c": 5}),
-    "patterns": lambda: draw.patterns({"sum": "t (h c), s -> s t"}, {"t": 3, "s": 20, "h": 2, "c": 5}, "title"),
 }  # fmt: skip
 
 
@@ -159,17 +159,27 @@ def test_bits_show_each_digit_and_the_place_values(fmt):
     (lambda: draw.ranges(mark=1e-7), "1e-7 is subnormal in float16."),
     (lambda: draw.ranges(mark=1e5), "1e5 is lost in float16"),
     (lambda: draw.bits(1, "float16"), "fraction 1 0 + 1/1024"),  # subnormal: no hidden 1
-    (lambda: draw.bars({"r": {"p": 2, "q": 4, "tiny": 0.01}}, "t", "bytes"), "2 | 4 | 6.01"),
+    (lambda: draw.bars({"r": {"p": 2, "q": 4, "tiny": 0.01}}, "t", "bytes"), "Text: 2 | 4 | 6.01"),
+    (lambda: draw.bars({"r": 1388, "s": 12.345}, "t", "x"), "Text: 1388 | 12.3"),
+    (lambda: draw.bars({"r": {"p": 2, "saved": 4}}, "t", "x", ghost="saved"), "r 2 (x)."),
+    (lambda: draw.bars({"r": 2, "": {}, "s": 3}, "t", "x"), "Text: 2 | 3"),
     (lambda: draw.waterfall({"r": {"p": 9}, "s": {"q": 0.1}}, "t", "bytes"), "r 9, s 9.1 (bytes)."),
-    (lambda: draw.bandwidth_sweep(SWEEP, {}, disturbed=[2**20]), "1 of 3 points are disturbed: 1 MiB."),
-    (lambda: draw.bandwidth_sweep({2**14: 8e9, 2**15: 6e9, 2**16: 2e9}, {"L1": 2**15}), "about 4 times as fast in L1"),
-    (lambda: draw.bandwidth_sweep({2**14: 8e9, 2**16: 6e9, 2**18: 2e9}, {"L1": 2**14}), "about 4 times as fast in L1"),
-    (lambda: draw.memory_over_time({"": trace()}, "t", rise=4e3), "of 4 (where memory rises most) (linear, 0 to 3)"),
-    (lambda: draw.memory_over_time({"": trace()}, "t", rise=4e3, alive=["a+b"]), "| a+b"),
-    (lambda: draw.block(LLAMA, 1, 8192, upto=7), "68% of what is kept is in gated SiLU and down"),
+    (lambda: draw.dots({"a": (1, 2), "b": (1, 9)}, "t", "x", ("in", "out"), unit=""), "Out / in: a 2, b 9."),
+    (lambda: draw.memory_rises(trace(), "t", 4e3), "of 4 (where memory rises most) (linear, 0 to 3)"),
 ])  # fmt: skip
-def test_what_no_notebook_shows_is_said_in_words(call, words):
+def test_the_words_say_what_the_data_say(call, words):
     assert words in call().words
+
+
+@pytest.mark.parametrize(("rates", "caches", "disturbed", "words"), [
+    (SWEEP, {}, [2**20], "1 of 3 points are disturbed: 1 MiB."),
+    ({2**14: 8e9, 2**15: 6e9, 2**16: 2e9}, {"L1": 2**15}, [], "about 4 times as fast in L1"),
+    ({2**14: 8e9, 2**16: 6e9, 2**18: 2e9}, {"L1": 2**14}, [], "about 4 times as fast in L1"),
+    ({2**14: 3e9, 2**18: 2e9}, {"L1": 2**14}, [], "about 1.5 times as fast in L1"),
+    ({2**14: 3e9, 2**18: 2e9}, {}, [], "Bandwidth by working set."),
+])  # fmt: skip
+def test_a_sweep_compares_the_first_cache_with_main_memory(rates, caches, disturbed, words):
+    assert words in draw.bandwidth_sweep(rates, caches, disturbed).words
 
 
 def test_of_many_ops_no_label_lies_on_another():
@@ -179,46 +189,49 @@ def test_of_many_ops_no_label_lies_on_another():
         assert not boxes[one].padded(-2).overlaps(boxes[other].padded(-2)), (one, other)
 
 
-def test_beside_thin_roofs_the_points_have_a_line_to_their_own():
+def test_beside_thin_roofs_the_names_are_apart():
     spots = {"slow": (1, 4), "fast": (1, 14)}
     points = [draw.Point(name, x, measured=rate) for name, (x, rate) in spots.items()]
     thin = {"half": Roofline(50, 5), "cache": Roofline(100, 20)}
     drawing = draw.roofline({"it": Roofline(100, 10)}, points, thin=thin)
     turned = {text.get_text(): text.get_rotation() for text in drawing.figure.axes[0].texts}
-    assert {"slow", "fast"} < set(turned) and turned["slow"] == 0 < turned["half"] == turned["cache"]  # on their slopes
+    assert turned["slow"] == turned["fast"] == 0 < turned["half"] == turned["cache"]  # on their slopes
     boxes = boxes_of(drawing, {"slow", "fast", *thin})
     assert not any(one.overlaps(other) for one, other in itertools.combinations(boxes.values(), 2))
-    gaps = [[*line.get_ydata()] for line in drawing.figure.axes[0].lines if line.get_label() == "_gap"]
-    assert gaps == [[4, 10], [14, 10]]
 
 
-def test_two_dots_of_a_row_stand_apart_where_they_would_overlap_and_a_gap_between_bars_has_no_number():
-    (ax,) = draw.dots({"near": (1e-6, 1.1e-6), "far": (1e-9, 1e-6)}, "t", "x", ("arithmetic", "memory")).figure.axes
-    arithmetic, memory = ([*line.get_ydata()] for line in ax.lines if line.get_label() in ("arithmetic", "memory"))
-    assert arithmetic[0] < 0 < memory[0] and arithmetic[1] == memory[1] == 1
+def test_quiet_rows_are_grey_and_every_row_has_its_value_at_the_right():
     (ax,) = draw.dots({"a": (1, 2), "b": (1, 9)}, "t", "x", ("in", "out"), quiet=["b"], unit="").figure.axes
-    assert [[*line.get_xdata()] for line in ax.lines if line.get_label() in ("out", "_quiet")] == [[1], [2], [9]]
-    assert [text.get_text() for text in ax.texts][:2] == ["2.00", "9.00"]  # at the right, and no others
-    (ax,) = draw.bars({"a": 1, "": {}, "b": 2}, "t", "x").figure.axes
-    assert len(ax.get_yticks()) == 3 and [text.get_text() for text in ax.texts if text.get_text()] == ["1", "2"]
+    grey = [list(line.get_xdata()) for line in ax.lines if line.get_color() == draw.GREY and line.get_marker() != ""]
+    assert grey == [[1], [9]]
+    assert [text.get_text() for text in ax.texts if text.get_weight() == "bold"] == ["2.00", "9.00"]
 
 
-def test_marks_stand_on_the_axis_and_bars_of_a_waterfall_hang_together_where_they_go_on():
+def test_marks_stand_on_the_axis():
     (ax,) = draw.lines({"a": ([1, 9], [1, 9])}, "t", "x", "y", "xy", {"here": (3, 3)}).figure.axes
-    (drop,) = (line for line in ax.lines if line.get_label() == "_drop")
-    assert [*drop.get_xdata()] == [3, 3] and [*drop.get_ydata()] == [ax.get_ylim()[0], 3]
-    for start, joints in ((5, 1), (4, 0)):
-        (ax,) = draw.bars({"r": {"first": 5}, "s": {"": start, "second": 3}}, "t", "x").figure.axes
-        assert len(ax.collections) == joints
+    assert [(3, ax.get_ylim()[0]), (3, 3)] in [list(zip(*line.get_data(), strict=True)) for line in ax.lines]
 
 
-def test_parts_are_named_in_the_bars_or_in_a_legend_and_not_at_all_where_rows_name_them():
-    wide = draw.bars({"r": {"long": 5, "p": 5}, "s": {"long": 4, "p": 4}}, "t", "x")
-    narrow = draw.bars({"r": {"long": 0.1, "p": 5}, "s": {"long": 0.1, "p": 4}}, "t", "x")
-    waterfall = draw.bars({"r": {"first": 5}, "s": {"": 5, "second": 3}}, "t", "x")
-    assert [len(drawing.figure.legends) for drawing in (wide, narrow, waterfall)] == [0, 1, 0]
-    assert "long 5 | 4 | p 5 | 4" in wide.words and "long 0.1" not in narrow.words.splitlines()[-1]
-    assert "1388 | 12.3" in draw.bars({"r": 1388, "s": 12.345}, "t", "x").words
+@pytest.mark.parametrize(
+    "sizes", [{"r": {"long": 5, "p": 5}, "s": {"long": 4, "p": 4}}, {"r": {"a": 3}, "s": {"b": 9}}]
+)
+def test_several_parts_are_named_in_a_legend(sizes):
+    (legend,) = draw.bars(sizes, "t", "x").figure.legends
+    parts = dict.fromkeys(part for stack in sizes.values() for part in stack)
+    assert [text.get_text() for text in legend.get_texts()] == list(parts)
+    assert not draw.waterfall({"r": {"first": 5}, "s": {"second": 3}}, "t", "x").figure.legends
+
+
+def test_a_part_has_the_tint_that_it_is_given_and_its_size_only_where_there_is_room():
+    drawing = draw.bars({"r": {"sign": 1, "rest": 99}}, "t", "x", tints={"rest": draw.TINTS[1]})
+    (ax,) = drawing.figure.axes
+    assert [to_rgb(bar.get_facecolor()) for bar in ax.patches] == [to_rgb(draw.TINTS[2]), to_rgb(draw.TINTS[1])]
+    assert drawing.words.endswith("Text: 99 | 100")
+
+
+def test_bars_of_a_waterfall_begin_where_the_one_before_ends():
+    (ax,) = draw.waterfall({"r": {"p": 5}, "s": {"q": 3}, "t": {"p": 1}}, "t", "x").figure.axes
+    assert [(bar.get_x(), bar.get_width()) for bar in ax.patches if bar.get_visible()] == [(0, 5), (8, 1), (5, 3)]
 
 
 def test_an_empty_text_widens_the_cell_before_it():
@@ -238,7 +251,8 @@ def test_an_empty_text_widens_the_cell_before_it():
     (lambda: draw.bars({"a": -1.0}, "t", "x"), "of 0 or more each"),
     (lambda: draw.bars({"a": dict.fromkeys("pqrstuv", 1)}, "t", "x"), "1 to 6 parts"),
     (lambda: draw.dots({"a": 0.0}, "t", "x"), "only values above 0"),
-    (lambda: draw.memory_over_time({"": trace()}, "t", rise=1e6), "no op adds 1 MB"),
+    (lambda: draw.memory_rises(trace(), "t", 1e6), "no op adds 1 MB"),
+    (lambda: draw.roofline({"CPU": CPU}, [draw.Point("x", 1)]), "x has no FLOP/s"),
     (lambda: draw.einsum_box("b c, b c -> b c", {"b": 2, "c": 3}), "a name is summed, and each input brings one"),
 ])  # fmt: skip
 def test_what_cannot_be_drawn_is_refused_in_a_sentence(call, words):

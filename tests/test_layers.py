@@ -68,7 +68,7 @@ LATE = [
     ("helpers.formats, helpers.check", {"matplotlib"}),
     # It warns on stderr where CUDA's compiler is but no GPU, as on a cluster's login node.
     ("helpers.timing, helpers.machine, torch.utils.flop_counter", {"torch.utils.cpp_extension"}),
-    ("helpers.draw; helpers.draw.layouts().png()", {"matplotlib.pyplot", "ipywidgets"}),
+    ("helpers.draw; helpers.draw.ranges(1e-8).png()", {"matplotlib.pyplot", "ipywidgets"}),
 ]
 
 

@@ -3,16 +3,16 @@
 What a function returns is a `Drawing`, whose words are made from what is drawn. Each line names a file of this folder:
 
 - drawing: Drawing, show (for your own matplotlib figure), figure, and the colours
-- formats: bits, layouts, ranges, spacing
+- formats: bits, ranges, spacing
 - storage: storage, merging, strips
-- charts: lines, bars, waterfall, dots, memory_over_time
+- charts: lines, bars, waterfall, dots, memory_over_time, memory_rises
 - roofline: roofline, Point, bandwidth_sweep
-- block: block (the block card), one_box (of it), einsum_box, patterns
+- block: block (the block card), one_box (of it), einsum_box
 """
 
-from helpers.draw.block import block, einsum_box, one_box, patterns
-from helpers.draw.charts import bars, dots, lines, memory_over_time, waterfall
+from helpers.draw.block import block, einsum_box, one_box
+from helpers.draw.charts import bars, dots, lines, memory_over_time, memory_rises, waterfall
 from helpers.draw.drawing import BLACK, BLUE, GREEN, GREY, INKS, PURPLE, TINTS, VERMILLION, Drawing, figure, show
-from helpers.draw.formats import bits, layouts, ranges, spacing
+from helpers.draw.formats import FIELDS, bits, ranges, spacing
 from helpers.draw.roofline import Point, bandwidth_sweep, roofline
 from helpers.draw.storage import merging, storage, strips

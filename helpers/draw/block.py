@@ -1,9 +1,9 @@
-"""The block card, with what every lesson says about each box; an einsum as a box of loops; patterns by their names."""
+"""The block card, with what every lesson says about each box; one box of it; an einsum as a box of loops."""
 
 import itertools
 import math
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -17,31 +17,97 @@ from helpers.model import Config
 from helpers.roofline import Roofline
 
 from helpers.draw.drawing import (  # isort: skip
-    BLACK, BLUE, GREY, GROUNDS, INKS, PLATE, TINTS, VERMILLION, Made, Place, arrow, canvas, cell, drawn, figure, note,
-    rows,
+    BLACK, BLUE, GREY, GROUNDS, INKS, PLATE, TINTS, VERMILLION, Made, Spot, arrow, drawn, figure,
 )  # fmt: skip
 
 _TOP, _ROW, _MIDDLE = 128, 31, 86  # in pixels as shown: the first row, the height of a row, the centre of the boxes
-_COLUMNS = {  # the first and the last lesson that fills it, its left or right edge, its head
-    "layout": (2, 7, 146, "left", "layout"),
-    "shape": (3, 7, 194, "left", "shape"),
-    "parameters": (4, 7, 318, "right", "parameters"),
-    "FLOPs": (4, 7, 374, "right", "FLOPs"),
-    "share": (4, 4, 386, "left", "share"),  # drawn as a bar
-    "bytes": (5, 7, 443, "right", "bytes"),
-    "FLOP/B": (5, 7, 496, "right", "FLOP/B"),
-    "ridge": (5, 5, 516, "left", "the ridge of its\nunit on an H100"),
-    "time": (6, 7, 508, "left", "least time"),
-    "kept": (7, 7, 634, "left", "kept for\nbackward"),
+_DEVICE = "NVIDIA H100 SXM5"
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A column of the card: the lessons that show it, its left or right edge, its head."""
+
+    first: int
+    last: int
+    x: float
+    align: str
+    head: str
+
+
+# fmt: off
+_COLUMNS = {
+    "layout":     _Column(2, 7, 146, "left", "layout"),
+    "shape":      _Column(3, 7, 194, "left", "shape"),
+    "parameters": _Column(4, 7, 318, "right", "parameters"),
+    "FLOPs":      _Column(4, 7, 374, "right", "FLOPs"),
+    "share":      _Column(4, 4, 386, "left", "share"),  # drawn as a bar
+    "bytes":      _Column(5, 7, 443, "right", "bytes"),
+    "FLOP/B":     _Column(5, 7, 496, "right", "FLOP/B"),
+    "ridge":      _Column(5, 5, 516, "left", "the ridge of its\nunit on an H100"),
+    "time":       _Column(6, 7, 508, "left", "least time"),
+    "kept":       _Column(7, 7, 634, "left", "kept for\nbackward"),
 }
 # The left edge of what a lesson adds, and the right edge of its card.
 _EDGES = {2: (142, 186), 3: (188, 240), 4: (238, 690), 5: (380, 620), 6: (500, 630), 7: (628, 698)}
-Edge = tuple[int, float, float]  # of a box of loops: its cells, and its way to the right and down
-_PLAIN = {"label": "_", "marker": ""}
-_TIP = {"arrowstyle": "-|>,head_length=0.25,head_width=0.14", "linewidth": 1.0}
+# fmt: on
 _VECTOR = {"norm", "rotate", "softmax", "add", "GELU", "gated SiLU"}  # boxes whose work the vector units do
-_TOLD = {4: ("blue: with parameters", "orange: without"), 5: ("blue: memory", "orange: compute")}
 _BOUNDS = {"compute": (VERMILLION, TINTS[1]), "memory": (BLUE, TINTS[0]), "": (GREY, "white")}
+_MARKED = (BLACK, TINTS[4])
+_TIP = {"arrowstyle": "-|>,head_length=0.25,head_width=0.14", "linewidth": 1.0}
+
+
+@dataclass(frozen=True)
+class _Kernel:
+    """Boxes that run together, from the row of the first: what they move and keep, and their least time on an H100."""
+
+    boxes: tuple[Box, ...]
+    row: int = 0
+
+    @property
+    def middle(self) -> int:
+        return self.row + len(self.boxes) // 2
+
+    @property
+    def flops(self) -> float:
+        return sum(box.flops for box in self.boxes)
+
+    @property
+    def nbytes(self) -> float:
+        return sum(box.bytes for box in self.boxes)
+
+    @property
+    def kept(self) -> float:
+        return sum(box.kept for box in self.boxes)
+
+    @property
+    def roof(self) -> Roofline:
+        """Of the unit that does the work of the first box."""
+        spec = specs.find(_DEVICE)
+        assert spec and spec.elementwise, f"{_DEVICE} is in the table, with a vector unit"
+        peak = spec.elementwise if self.boxes[0].name in _VECTOR else spec.peak("bfloat16")
+        return Roofline(peak, spec.bandwidth)
+
+    @property
+    def seconds(self) -> float:
+        return self.roof.seconds(self.flops, self.nbytes)
+
+    @property
+    def bound(self) -> str:
+        return self.roof.bound(self.flops, self.nbytes)
+
+    @property
+    def cells(self) -> dict[str, str]:
+        """What stands in its row."""
+        intensity = self.flops / self.nbytes
+        side = "▲ above" if intensity > self.roof.ridge else "▼ below"
+        return {
+            "bytes": units.si(self.nbytes, "B"),
+            "FLOP/B": f"{intensity:.0f}" if intensity >= 100 else f"{intensity:.3g}",
+            "ridge": f"{side} {self.roof.ridge:.0f}",
+            "time": units.duration(self.seconds),
+            "kept": units.si(self.kept, "B") if self.kept else "",
+        }
 
 
 @drawn("Block card")
@@ -56,75 +122,160 @@ def block(
     """
     lesson, upto = upto, upto or 7
     boxes = block_costs(config, batch, tokens, fused=fused)
-    kernels = [list(group) for _, group in itertools.groupby(boxes, key=lambda box: box.kernel)]
-    sums, whole = [_sums(kernel) for kernel in kernels], _sums(boxes)
-    flops, times = [box.flops for box in boxes], [own["seconds"] for own in sums]
-    waits = [own["seconds"] for own in sums if own["bound"] == "memory"]
-    finding = f"{len(waits)} of {len(sums)} kernels, {sum(waits) / sum(times):.0%} of the least time, are memory-bound"
-    if lesson == 7:
-        most = sorted(sorted(range(len(sums)), key=lambda place: sums[place]["keeps"])[-2:])
-        kept = sum(sums[place]["keeps"] for place in most) / whole["keeps"]
-        finding = f"{kept:.0%} of what is kept is in {' and '.join(kernels[place][0].name for place in most)}"
-    finding = f"{config.name}: {finding}"
-    if upto < 5:
-        share = sum(box.flops for box in boxes if box.name in ("scores", "weighted sum")) / sum(flops)
-        copies = sum(box.layout == "copy" for box in boxes)
-        found = {3: f"{copies} of {len(boxes)} boxes copy", 4: f"{share:.0%} of the FLOPs in scores and weighted sum"}
-        finding = f"A block of {config.name}: {found.get(upto, '')}".removesuffix(": ")
-    left, right = _EDGES[2 if upto == 3 else upto][0], _EDGES[upto][1]
-    height, letters = _TOP + _ROW * (len(boxes) + 1) + 8, _letters(config, batch, tokens)
-    if upto < 4:  # at the right, where half of the card would stay empty
-        fig, ax = _sheet(height, title or finding, 36, right + 224)
-        for place, letter in enumerate(letters):
-            _write(ax, right + 36, _y(1.5) + 20 * place, letter, label="")
-    else:
-        fig, ax = _sheet(height, title or finding)
-        letters[3:3] = ["bfloat16" + ", NVIDIA H100 SXM5" * (upto >= 6)] * (upto >= 5)
-        lines = f"{' · '.join(letters[:4])}\n{' · '.join(letters[4:])}"
-        _write(ax, 12, 46, lines, color=INKS[GREY], fontsize=8, label="")
-        for place, (ink, told) in enumerate(zip((BLUE, VERMILLION), _TOLD[min(upto, 5)], strict=True)):
-            _write(ax, 12, 76 + 13 * place, told, color=INKS[ink], fontsize=7.5, label="")
+    kernels = list(_kernels(boxes))
+    title = title or f"{'A block of ' if upto < 5 else ''}{config.name}{_finding(boxes, kernels, lesson)}"
+    fig, ax = _card(title, len(boxes), upto, _letters(config, batch, tokens))
     if lesson:
+        left, right = _EDGES[2 if lesson == 3 else lesson][0], _EDGES[lesson][1]
         size = right + 8 - left, _y(len(boxes) + 0.5) - _TOP + 64
         ax.add_patch(Rectangle((left, _TOP - 64), *size, color="#FCF2C7", linewidth=0, zorder=0))
-    _heads(ax, upto, [upto >= 5 and one.kernel == other.kernel for one, other in itertools.pairwise(boxes)])
-    words, looks, row = [], {}, 0
-    for kernel, own in zip(kernels, sums, strict=True):
-        first, middle = row, row + len(kernel) // 2
-        ink, tint = _BOUNDS[own["bound"] if upto >= 5 else ""]
-        for box in kernel:
-            if upto == 4:
-                ink, tint = _BOUNDS["memory" if box.parameters else "compute"]
-                wide, part = 250 * box.flops / max(flops), box.flops / sum(flops)
-                ax.add_patch(Rectangle((386, _y(row) - 6), wide, 12, color=ink, linewidth=0))
-                _write(ax, 390 + wide, _y(row), f"{part:.0%}" if part >= 0.01 else "< 1%")
-            looks[row] = ink, tint
-            cells = {"layout": box.layout, "shape": box.shape.replace(", ", "\n")}
-            cells |= {"parameters": _short(box.parameters), "FLOPs": _short(box.flops)}
-            words.append(_cells(ax, box.name, cells | (own if row == middle else {}), row, upto, lesson))
-            row += 1
-        if len(kernel) > 1 and upto >= 5:
-            size = right + 4 - 380, _ROW * len(kernel) - 6  # a frame around what belongs to all of them
-            ax.add_patch(Rectangle((380, _y(first - 0.5) + 3), *size, fill=False, edgecolor=INKS[GREY]))
-            _write(ax, 386, _y(first), "one kernel", fontsize=8)
-        if upto >= 6:
-            _write(ax, 624, _y(middle), own["bound"], "right", fontsize=8, color=INKS[ink])
-        for x, part, colour in ((508, "seconds", ink), (634, "keeps", BLACK))[: max(upto - 5, 0)]:
-            wide = 62 * own[part] / max(other[part] for other in sums)
-            ax.add_patch(Rectangle((x, _y(middle) + 8), wide, 4, color=colour, linewidth=0))
-    if upto == 4:  # the attention products together
-        top, foot = (_y([box.name for box in boxes].index(name)) for name in ("scores", "weighted sum"))
-        ax.plot([540, 548, 548, 540], [top, top, foot, foot], color=INKS[GREY], linewidth=1.2, **_PLAIN)
-        _write(ax, 556, (top + foot) / 2, f"both products\ntogether {share:.0%}", weight="bold")
-    ax.plot([30, right], [_y(row - 0.5)] * 2, color=BLACK, linewidth=0.8, **_PLAIN)
-    _write(ax, _MIDDLE, _y(row), "the block", "center", weight="bold")
-    total = whole | {"ridge": "no side", "parameters": _short(sum(box.parameters for box in boxes))}
-    total |= {"FLOPs": _short(sum(flops)), "time": units.duration(sum(times))}
-    words.append(_cells(ax, "the block", total, row, upto, lesson, weight="bold"))
-    _stack(ax, boxes, looks)
+    _heads(ax, upto)
+    _lines(ax, boxes, upto)
+    words = []
+    for kernel in kernels:
+        for row, box in enumerate(kernel.boxes, kernel.row):
+            cells = _box_cells(box) | (kernel.cells if row == kernel.middle else {})
+            words.append(_cells(ax, box.name, cells, row, upto, lesson))
+    if upto == 4:
+        _shares(ax, boxes)
+    if upto >= 5:
+        _frames(ax, kernels, upto)
+    if upto >= 6:
+        _times(ax, kernels)
+    if upto == 7:
+        _keeps(ax, kernels)
+    words.append(_total(ax, boxes, kernels, upto, lesson))
+    _stack(ax, boxes, _looks(boxes, kernels, upto))
     _write(ax, _MIDDLE, _TOP - 14, "b t d", "center", fontsize=8, color=INKS[GREY])
-    fig.set_label("\n".join(words))
-    return fig, ""
+    return Made(fig, details="\n".join(words))
+
+
+def _kernels(boxes: Sequence[Box]) -> Iterator[_Kernel]:
+    row = 0
+    for _, group in itertools.groupby(boxes, key=lambda box: box.kernel):
+        kernel = _Kernel(tuple(group), row)
+        row += len(kernel.boxes)
+        yield kernel
+
+
+def _finding(boxes: Sequence[Box], kernels: Sequence[_Kernel], lesson: int | None) -> str:
+    """What the numbers that a lesson adds say."""
+    if lesson == 2:
+        return ""
+    if lesson == 3:
+        copies = sum(box.layout == "copy" for box in boxes)
+        return f": {copies} of {len(boxes)} boxes copy"
+    if lesson == 4:
+        return f": {_attention_share(boxes):.0%} of the FLOPs in scores and weighted sum"
+    if lesson == 7:
+        most = sorted(sorted(kernels, key=lambda kernel: kernel.kept)[-2:], key=lambda kernel: kernel.row)
+        part = sum(kernel.kept for kernel in most) / sum(kernel.kept for kernel in kernels)
+        return f": {part:.0%} of what is kept is in {' and '.join(kernel.boxes[0].name for kernel in most)}"
+    waits = [kernel.seconds for kernel in kernels if kernel.bound == "memory"]
+    part = sum(waits) / sum(kernel.seconds for kernel in kernels)
+    return f": {len(waits)} of {len(kernels)} kernels, {part:.0%} of the least time, are memory-bound"
+
+
+def _attention_share(boxes: Sequence[Box]) -> float:
+    products = sum(box.flops for box in boxes if box.name in ("scores", "weighted sum"))
+    return products / sum(box.flops for box in boxes)
+
+
+def _card(title: str, count: int, upto: int, letters: list[str]) -> tuple[Figure, Axes]:
+    """An empty card for so many boxes, with what the letters and the colours mean."""
+    height = _TOP + _ROW * (count + 1) + 8
+    if upto < 4:  # the letters at the right, where half of the card would stay empty
+        right = _EDGES[upto][1]
+        fig, ax = _sheet(height, title, 36, right + 224)
+        for place, letter in enumerate(letters):
+            _write(ax, right + 36, _y(1.5) + 20 * place, letter, said=True)
+        return fig, ax
+    fig, ax = _sheet(height, title)
+    dtype = {4: [], 5: ["bfloat16"]}.get(upto, [f"bfloat16, {_DEVICE}"])
+    first_line, second_line = letters[:3] + (dtype or letters[3:4]), letters[3 if dtype else 4 :]
+    lines = f"{' · '.join(first_line)}\n{' · '.join(second_line)}"
+    _write(ax, 12, 46, lines, color=INKS[GREY], fontsize=8, said=True)
+    meanings = {"blue: memory": BLUE, "orange: compute": VERMILLION}
+    if upto == 4:
+        meanings = {"grey: with parameters": BLACK, "white: without": BLACK}
+    for y, (meaning, ink) in zip((76, 89), meanings.items(), strict=True):
+        _write(ax, 12, y, meaning, color=INKS[ink], fontsize=7.5, said=True)
+    return fig, ax
+
+
+def _box_cells(box: Box) -> dict[str, str]:
+    return {
+        "layout": box.layout,
+        "shape": box.shape.replace(", ", "\n"),
+        "parameters": _count(box.parameters),
+        "FLOPs": _count(box.flops),
+    }
+
+
+def _looks(boxes: Sequence[Box], kernels: Sequence[_Kernel], upto: int) -> dict[int, tuple[str, str]]:
+    """Ink and tint of rows: copies up to lesson 3, those with parameters in lesson 4, then by what bounds them."""
+    if upto < 4:
+        return {row: _MARKED for row, box in enumerate(boxes) if box.layout == "copy"}
+    if upto == 4:
+        return {row: _MARKED for row, box in enumerate(boxes) if box.parameters}
+    return {row: _BOUNDS[kernel.bound] for kernel in kernels for row, _ in enumerate(kernel.boxes, kernel.row)}
+
+
+def _shares(ax: Axes, boxes: Sequence[Box]) -> None:
+    """Each box's share of the FLOPs as a bar, and that of the attention products together."""
+    flops = [box.flops for box in boxes]
+    for row, box in enumerate(boxes):
+        width, share = 250 * box.flops / max(flops), box.flops / sum(flops)
+        tint = TINTS[4] if box.parameters else "white"
+        ax.add_patch(Rectangle((386, _y(row) - 6), width, 12, facecolor=tint, edgecolor=BLACK, linewidth=0.8))
+        _write(ax, 390 + width, _y(row), f"{share:.0%}" if share >= 0.01 else "< 1%")
+    names = [box.name for box in boxes]
+    top, foot = _y(names.index("scores")), _y(names.index("weighted sum"))
+    ax.plot([540, 548, 548, 540], [top, top, foot, foot], color=INKS[GREY], linewidth=1.2, marker="")
+    text = f"both products\ntogether {_attention_share(boxes):.0%}"
+    _write(ax, 556, (top + foot) / 2, text, weight="bold")
+
+
+def _frames(ax: Axes, kernels: Sequence[_Kernel], upto: int) -> None:
+    """A frame around what belongs to several boxes that run as one kernel."""
+    right = _EDGES[upto][1]
+    for kernel in kernels:
+        if len(kernel.boxes) > 1:
+            size = right + 4 - 380, _ROW * len(kernel.boxes) - 6
+            ax.add_patch(Rectangle((380, _y(kernel.row - 0.5) + 3), *size, fill=False, edgecolor=INKS[GREY]))
+            _write(ax, 386, _y(kernel.row), "one kernel", fontsize=8)
+
+
+def _times(ax: Axes, kernels: Sequence[_Kernel]) -> None:
+    """What bounds each kernel, and its least time as a bar."""
+    longest = max(kernel.seconds for kernel in kernels)
+    for kernel in kernels:
+        ink, _ = _BOUNDS[kernel.bound]
+        _write(ax, 624, _y(kernel.middle), kernel.bound, "right", fontsize=8, color=INKS[ink])
+        bar = Rectangle((508, _y(kernel.middle) + 8), 62 * kernel.seconds / longest, 4, color=ink, linewidth=0)
+        ax.add_patch(bar)
+
+
+def _keeps(ax: Axes, kernels: Sequence[_Kernel]) -> None:
+    """What each kernel keeps, as a bar."""
+    most = max(kernel.kept for kernel in kernels)
+    for kernel in kernels:
+        bar = Rectangle((634, _y(kernel.middle) + 8), 62 * kernel.kept / most, 4, color=BLACK, linewidth=0)
+        ax.add_patch(bar)
+
+
+def _total(ax: Axes, boxes: Sequence[Box], kernels: Sequence[_Kernel], upto: int, lesson: int | None) -> str:
+    """The last row, of the whole block; gives it in words."""
+    row = len(boxes)
+    ax.plot([30, _EDGES[upto][1]], [_y(row - 0.5)] * 2, color=BLACK, linewidth=0.8, marker="")
+    _write(ax, _MIDDLE, _y(row), "the block", "center", weight="bold")
+    cells = _Kernel(tuple(boxes)).cells | {
+        "ridge": "no side",
+        "parameters": _count(sum(box.parameters for box in boxes)),
+        "FLOPs": _count(sum(box.flops for box in boxes)),
+        "time": units.duration(sum(kernel.seconds for kernel in kernels)),
+    }
+    return _cells(ax, "the block", cells, row, upto, lesson, weight="bold")
 
 
 @drawn("One box")
@@ -132,52 +283,55 @@ def one_box(config: Config, batch: int, tokens: int, name: str) -> Made:
     """The block of a model as boxes, and written out beside them what each lesson says about the first of that name."""
     boxes = block_costs(config, batch, tokens)
     row = [box.name for box in boxes].index(name)
-    box, own = boxes[row], _sums([boxes[row]])
-    title = f"One operation of {config.name}: what you will be able to compute"
-    fig, ax = _sheet(_y(len(boxes) + 0.2), title, _y(-1.9))
+    box, cells = boxes[row], _Kernel((boxes[row],)).cells
+    fig, ax = _sheet(
+        _y(len(boxes) + 0.2), f"One operation of {config.name}: what you will be able to compute", _y(-1.9)
+    )
     _stack(ax, boxes, {row: _BOUNDS["compute"]})
-    sizes = {"b": batch, "t": tokens, "s": tokens, "d": config.width, "f": config.hidden, "c": config.channels}
-    sizes |= {"h": config.heads, "kv": config.key_heads}
-    shape = ", ".join(" × ".join(f"{sizes[a]}" for a in part.split() if sizes[a] > 1) for part in box.shape.split(", "))
-    said = {"shape of the result": (3, shape), "parameters": (4, _short(box.parameters))}
-    said |= {"FLOPs": (4, _short(box.flops)), "bytes moved": (5, own["bytes"]), "FLOPs per byte": (5, own["FLOP/B"])}
-    said |= {"least time on an H100": (6, own["time"]), "bytes kept for the backward pass": (7, own["kept"])}
+    said = {
+        "shape of the result": (3, _shape(box, config, batch, tokens)),
+        "parameters": (4, _count(box.parameters)),
+        "FLOPs": (4, _count(box.flops)),
+        "bytes moved": (5, cells["bytes"]),
+        "FLOPs per byte": (5, cells["FLOP/B"]),
+        "least time on an H100": (6, cells["time"]),
+        "bytes kept for the backward pass": (7, cells["kept"]),
+    }
     near, far, top, bottom = 230, 694, _y(0.2), _y(11.8)
     corners = [(138, _y(row) - 10), (near, top), (far, top), (far, bottom), (near, bottom), (138, _y(row) + 10)]
     ax.add_patch(Polygon(corners, facecolor=GROUNDS[2], zorder=0))
     tale = f"{batch * tokens} tokens, each a list of {config.width} numbers of 2 bytes"
-    _write(ax, near, _y(-0.5), tale, color=INKS[GREY], fontsize=9.5, label="")
+    _write(ax, near, _y(-0.5), tale, color=INKS[GREY], fontsize=9.5, said=True)
     for place, (text, (lesson, value)) in enumerate(said.items()):
-        _chip(ax, near + 26, _y(1.2 + 1.6 * place), lesson)
-        _write(ax, near + 50, _y(1.2 + 1.6 * place), text, fontsize=10.5)
-        _write(ax, far - 14, _y(1.2 + 1.6 * place), value, "right", fontsize=10.5, weight="bold")
-    fig.set_label("\n".join(f"{name} | {text}: {value}" for text, (_, value) in said.items()))
-    return fig, ""
+        y = _y(1.2 + 1.6 * place)
+        _chip(ax, near + 26, y, lesson)
+        _write(ax, near + 50, y, text, fontsize=10.5)
+        _write(ax, far - 14, y, value, "right", fontsize=10.5, weight="bold")
+    return Made(fig, details="\n".join(f"{name} | {text}: {value}" for text, (_, value) in said.items()))
 
 
-def _sums(boxes: list[Box]) -> dict[str, Any]:
-    """What boxes that run together move and keep, their least time, and what bounds it on the unit of the first."""
-    spec = specs.find("NVIDIA H100 SXM5")
-    peak = spec.elementwise if boxes[0].name in _VECTOR else spec.peak("bfloat16")
-    roof = Roofline(peak, spec.bandwidth)
-    flops, nbytes, kept = (sum(getattr(box, name) for box in boxes) for name in ("flops", "bytes", "kept"))
-    ratio, seconds = flops / nbytes, roof.seconds(flops, nbytes)
-    cells = {"bytes": units.si(nbytes, "B"), "FLOP/B": f"{ratio:.0f}" if ratio >= 100 else f"{ratio:.3g}"}
-    cells |= {"time": units.duration(seconds), "kept": units.si(kept, "B") if kept else ""}
-    cells["ridge"] = f"{'▲ above' if ratio > roof.ridge else '▼ below'} {roof.ridge:.0f}"
-    return cells | {"seconds": seconds, "keeps": kept, "bound": roof.bound(flops, nbytes)}
+def _shape(box: Box, config: Config, batch: int, tokens: int) -> str:
+    """The shape of a result in numbers, without dimensions of size 1."""
+    sizes = {"b": batch, "t": tokens, "s": tokens, "d": config.width, "f": config.hidden, "c": config.channels}
+    sizes |= {"h": config.heads, "kv": config.key_heads}
+    shapes = []
+    for part in box.shape.split(", "):
+        shapes.append(" × ".join(str(sizes[letter]) for letter in part.split() if sizes[letter] > 1))
+    return ", ".join(shapes)
 
 
-def _short(count: float) -> str:
+def _count(count: float) -> str:
     return units.si(count, "").strip() if count else ""
 
 
 def _letters(config: Config, batch: int, tokens: int) -> list[str]:
     """What each letter stands for."""
-    sizes = [f"b {batch} text{'s' * (batch > 1)}", f"t {tokens} tokens", f"s {tokens} tokens to look at"]
-    sizes += [f"d {config.width} wide", f"h {config.heads} heads"]
-    sizes += [f"kv {config.key_heads} key heads"] if config.key_heads != config.heads else []
-    return [*sizes, f"c {config.channels} channels a head", f"f {config.hidden} wide inside the MLP"]
+    texts = "text" if batch == 1 else "texts"
+    letters = [f"b {batch} {texts}", f"t {tokens} tokens", f"s {tokens} tokens to look at"]
+    letters += [f"d {config.width} wide", f"h {config.heads} heads"]
+    if config.key_heads != config.heads:
+        letters.append(f"kv {config.key_heads} key heads")
+    return [*letters, f"c {config.channels} channels a head", f"f {config.hidden} wide inside the MLP"]
 
 
 def _sheet(height: float, title: str, top: float = 0, width: float = 704) -> tuple[Figure, Axes]:
@@ -191,9 +345,9 @@ def _sheet(height: float, title: str, top: float = 0, width: float = 704) -> tup
     return fig, ax
 
 
-def _write(ax: Axes, x: float, y: float, text: str, align: str = "left", **style: Any) -> None:
-    """A text at a place; the words of the drawing leave it out unless it gets a label of its own."""
-    ax.text(x, y, text, ha=align, **{"va": "center", "label": "_"} | style)
+def _write(ax: Axes, x: float, y: float, text: str, align: str = "left", *, said: bool = False, **style: Any) -> None:
+    """A text at a place; unless it is to be said, the words of the drawing leave it out."""
+    ax.text(x, y, text, ha=align, **{"va": "center", "label": "" if said else "_unsaid"} | style)
 
 
 def _chip(ax: Axes, x: float, y: float, lesson: int) -> None:
@@ -206,15 +360,21 @@ def _y(row: float) -> float:
     return _TOP + _ROW * (row + 0.5)
 
 
-def _heads(ax: Axes, upto: int, joined: Sequence[bool]) -> None:
-    """The heads of the columns, each under the number of its lesson; lines between rows, short if these are joined."""
-    for row, short in enumerate(joined, 1):
-        ax.plot([148, 378 if short else _EDGES[upto][1]], [_y(row - 0.5)] * 2, color="#E0E0E0", linewidth=0.8, **_PLAIN)
+def _heads(ax: Axes, upto: int) -> None:
+    """The heads of the columns, each under the number of its lesson."""
     for lesson in range(2, upto + 1):
         _chip(ax, _EDGES[lesson][0] + 24, _TOP - 50, lesson)
-    for first, last, x, align, head in _COLUMNS.values():
-        if first <= upto <= last:
-            _write(ax, x, _TOP - 8, head, align, va="bottom", fontsize=8, weight="bold")
+    for column in _COLUMNS.values():
+        if column.first <= upto <= column.last:
+            _write(ax, column.x, _TOP - 8, column.head, column.align, va="bottom", fontsize=8, weight="bold")
+
+
+def _lines(ax: Axes, boxes: Sequence[Box], upto: int) -> None:
+    """Lines between the rows, short within a kernel."""
+    for row, (above, below) in enumerate(itertools.pairwise(boxes), 1):
+        joined = upto >= 5 and above.kernel == below.kernel
+        right = 378 if joined else _EDGES[upto][1]
+        ax.plot([148, right], [_y(row - 0.5)] * 2, color="#E0E0E0", linewidth=0.8, marker="")
 
 
 def _cells(
@@ -222,29 +382,42 @@ def _cells(
 ) -> str:
     """Write what the lessons so far say in a row; gives it in words."""
     words = [name]
-    for column, (first, last, x, align, _) in _COLUMNS.items():
-        if (text := cells.get(column)) and first <= upto <= last:
-            size = {"fontsize": 7.5 if "\n" in text else 9 if first == lesson else 8.5}
-            _write(ax, x, _y(row), text, align, **size | style)
-            words.append(f"{text} {column}".replace("\n", ", "))
+    for head, column in _COLUMNS.items():
+        text = cells.get(head)
+        if text and column.first <= upto <= column.last:
+            size = 9 if column.first == lesson else 8.5
+            if "\n" in text:
+                size = 7.5
+            _write(ax, column.x, _y(row), text, column.align, **{"fontsize": size} | style)
+            words.append(f"{text} {head}".replace("\n", ", "))
     return " | ".join(words)
 
 
 def _stack(ax: Axes, boxes: Sequence[Box], looks: Mapping[int, tuple[str, str]]) -> None:
     """The boxes in their colours, the way of the data down through them, and the two residuals beside it."""
-    names, corner = [box.name for box in boxes], "round,pad=0,rounding_size=8"
-    for row, name in enumerate(names):
-        (ink, tint), (wide, text) = looks.get(row, _BOUNDS[""]), (20, "+") if name == "add" else (104, name)
-        look = {"zorder": 3, "linewidth": 1.0, "facecolor": tint, "edgecolor": INKS[ink]}
-        ax.add_patch(FancyBboxPatch((_MIDDLE - wide / 2, _y(row) - 10), wide, 20, corner, **look))
+    for row, box in enumerate(boxes):
+        ink, tint = looks.get(row, _BOUNDS[""])
+        width, text = (20, "+") if box.name == "add" else (104, box.name)
+        look: dict[str, Any] = {"facecolor": tint, "edgecolor": INKS[ink], "linewidth": 1.0, "zorder": 3}
+        corner = "round,pad=0,rounding_size=8"
+        ax.add_patch(FancyBboxPatch((_MIDDLE - width / 2, _y(row) - 10), width, 20, corner, **look))
         _write(ax, _MIDDLE, _y(row), text, "center", zorder=4)
-    for row in range(len(names) + 1):
+    for row in range(len(boxes) + 1):
         arrow(ax, (_MIDDLE, _y(row - 1) + 10), (_MIDDLE, _y(row) - 10), INKS[GREY], **_TIP)
-    first, second = (row for row, name in enumerate(names) if name == "add")
+    first, second = (row for row, box in enumerate(boxes) if box.name == "add")
     for start, add in ((-0.5, first), (first + 0.5, second)):
-        look = {"color": INKS[GREY], "linewidth": 1, "zorder": 1, **_PLAIN}
-        ax.plot([_MIDDLE, 16, 16], [_y(start), _y(start), _y(add)], **look)
+        heights = [_y(start), _y(start), _y(add)]
+        ax.plot([_MIDDLE, 16, 16], heights, color=INKS[GREY], linewidth=1, zorder=1, marker="")
         arrow(ax, (16, _y(add)), (_MIDDLE - 10, _y(add)), INKS[GREY], **_TIP)
+
+
+@dataclass(frozen=True)
+class _Edge:
+    """An edge of a box of loops: its cells, and its way to the right and down, in pixels."""
+
+    cells: int
+    right: float
+    down: float
 
 
 @drawn("Box of loops")
@@ -260,76 +433,40 @@ def einsum_box(pattern: str, sizes: Mapping[str, int]) -> Made:
         raise ValueError(f"a name is summed, and each input brings one of its own to the result; got {pattern!r}")
     (j,), (i,), (k,) = summed, set(left) - summed, set(right) - summed
     fig, ax = _sheet(320, "Each cell is one multiplication and one addition")
-    x, y, wide, tall, over, up = 110.0, 284.0, 240, 155, 98, -65  # of the front, and to the back
-    to_k, to_j, to_i = (sizes[k], wide, 0), (sizes[j], over, up), (sizes[i], 0, -tall)  # edges: their cells and way
+    x, y, width, height, over, up = 110.0, 284.0, 240, 155, 98, -65  # of the front, and to the back
+    to_i, to_j, to_k = _Edge(sizes[i], 0, -height), _Edge(sizes[j], over, up), _Edge(sizes[k], width, 0)
     row = sizes[i] - 1  # of one number of the result, framed and followed into both inputs
     _side(ax, f"result\n{' '.join(out)}", TINTS[0], (x, y), to_k, to_i, (1, row, 1, 1))
-    _side(ax, f"second input\n{' '.join(right)}", TINTS[1], (x, y - tall), to_k, to_j, (1, 0, 1, sizes[j]))
-    _side(ax, f"first input\n{' '.join(left)}", TINTS[2], (x + wide, y), to_j, to_i, (0, row, sizes[j], 1))
-    _write(ax, x - 10, y - tall / 2, f"{i} = {sizes[i]}", "right", weight="bold")
-    _write(ax, x + wide / 2, y + 14, f"{k} = {sizes[k]}", "center", weight="bold")
-    _write(ax, x + wide + over / 2 + 8, y + up / 2 + 10, f"{j} = {sizes[j]}, summed", weight="bold")
+    _side(ax, f"second input\n{' '.join(right)}", TINTS[1], (x, y - height), to_k, to_j, (1, 0, 1, sizes[j]))
+    _side(ax, f"first input\n{' '.join(left)}", TINTS[2], (x + width, y), to_j, to_i, (0, row, sizes[j], 1))
+    _write(ax, x - 10, y - height / 2, f"{i} = {sizes[i]}", "right", weight="bold")
+    _write(ax, x + width / 2, y + 14, f"{k} = {sizes[k]}", "center", weight="bold")
+    _write(ax, x + width + over / 2 + 8, y + up / 2 + 10, f"{j} = {sizes[j]}, summed", weight="bold")
     cells = math.prod(sizes[name] for name in (i, j, k))
-    law = f"{sizes[i]} × {sizes[j]} × {sizes[k]} = {cells} cells,\n2 × {cells} = {units.si(2 * cells, 'FLOP')}\n\n"
+    flops = units.si(2 * cells, "FLOP")
+    law = f"{sizes[i]} × {sizes[j]} × {sizes[k]} = {cells} cells,\n2 × {cells} = {flops}\n\n"
     law += f"Framed: one number of the\nresult adds up {sizes[j]} products."
-    _write(ax, x + wide + over + 24, y + up - tall / 2, law, label="", fontsize=9.5)
-    return fig, f"2 × {i} × {j} × {k} = {units.si(2 * cells, 'FLOP')}."
+    _write(ax, x + width + over + 24, y + up - height / 2, law, said=True, fontsize=9.5)
+    return Made(fig, f"2 × {i} × {j} × {k} = {flops}.")
 
 
-def _side(ax: Axes, text: str, tint: str, corner: Place, first: Edge, second: Edge, frame: Any) -> None:
+def _side(
+    ax: Axes, text: str, tint: str, corner: Spot, first: _Edge, second: _Edge, frame: tuple[int, int, int, int]
+) -> None:
     """A side of the box from its corner along two edges, with lines between its cells where they are few, and a frame.
 
     The frame is around some of its cells: left, bottom, width and height, in cells.
     """
-    (m, right, down), (n, over, up) = first, second
-    cells = Affine2D.from_values(right / m, down / m, over / n, up / n, *corner)
-    look = {"transform": cells + ax.transData}
+    m, n = first.cells, second.cells
+    cells = Affine2D.from_values(first.right / m, first.down / m, second.right / n, second.down / n, *corner)
+    look: dict[str, Any] = {"transform": cells + ax.transData}
     ax.add_patch(Rectangle((0, 0), m, n, facecolor=tint, edgecolor=BLACK, **look))
-    ax.vlines(range(1, m if m <= 16 else 0), 0, n, INKS[GREY], linewidth=0.5, **look)
-    ax.hlines(range(1, n if n <= 16 else 0), 0, m, INKS[GREY], linewidth=0.5, **look)
+    if m <= 16:
+        ax.vlines(range(1, m), 0, n, INKS[GREY], linewidth=0.5, **look)
+    if n <= 16:
+        ax.hlines(range(1, n), 0, m, INKS[GREY], linewidth=0.5, **look)
     left, bottom, width, height = frame
-    outline = {"edgecolor": BLACK, "linewidth": 2.2, "joinstyle": "round"}
-    ax.add_patch(Rectangle((left, bottom), width, height, fill=False, zorder=3, **outline, **look))
-    _write(ax, *cells.transform((m / 2, n / 2)), text, "center", bbox=PLATE)
-
-
-@drawn("Patterns")
-def patterns(steps: Mapping[str, str], sizes: Mapping[str, int], title: str) -> Made:
-    """Where each name goes: a row per pattern, a tinted cell per dimension, and how many numbers come out.
-
-    A name has one tint in all rows, in the order of `sizes`, those in a bracket stand without a gap, and a name that
-    is summed has a heavy frame. KeyError for a name without a size.
-    """
-    fig, ax = canvas(0.8 + 0.56 * len(steps), title, " ")
-    ax.set_xlabel("heavy frame: summed  ·  no gap: in one bracket", loc="left", color=INKS[GREY])
-    tints = dict(zip(sizes, itertools.cycle(TINTS)))
-    sides = {step: [_spread(side) for side in pattern.split("->")] for step, pattern in steps.items()}
-    result = 1.1 + max(end for (_, end), _ in sides.values())
-    right = result + 0.1 + max(end for _, (_, end) in sides.values())
-    found = [math.prod(sizes[name] for name, _ in output) for _, (output, _) in sides.values()]
-    for row, (((inputs, end), (output, _)), count) in enumerate(zip(sides.values(), found, strict=True)):
-        kept = {name for name, _ in output}
-        for name, x in [*inputs, *((name, result + x) for name, x in output)]:
-            cell(ax, x, row - 0.38, f"{name}\n{sizes[name]}", tints[name], 0.76, fontsize=6.4, label="_")
-            if name not in kept:
-                ax.add_patch(Rectangle((x, row - 0.38), 1, 0.76, fill=False, edgecolor=BLACK, linewidth=2.2, zorder=3))
-        arrow(ax, (end + 0.15, row), (result - 0.15, row), GREY)
-        note(ax, f"{_short(count)} numbers", (right, row), weight="bold" if count == max(found) > min(found) else None)
-    rows(ax, sides)
-    ax.set(xlim=(-0.05, right + 2.8), xticks=[])
-    ax.spines[:].set_visible(False)
-    told = zip(steps.items(), map(_short, found), strict=True)
-    return fig, "; ".join(f"{step}: {pattern}, {count} numbers" for (step, pattern), count in told) + "."
-
-
-def _spread(side: str) -> tuple[list[tuple[str, float]], float]:
-    """Where the cells of a side of a pattern begin, and where the last one ends."""
-    cells, x = [], 0.0
-    for tensor in side.split(","):
-        for group in re.findall(r"\([^)]*\)|\w+", tensor):
-            for name in group.strip("()").split():
-                cells.append((name, x))
-                x += 1
-            x += 0.14
-        x += 0.5
-    return cells, x - 0.5
+    outline = look | {"edgecolor": BLACK, "linewidth": 2.2, "joinstyle": "round", "zorder": 3}
+    ax.add_patch(Rectangle((left, bottom), width, height, fill=False, **outline))
+    x, y = cells.transform((m / 2, n / 2))
+    _write(ax, x, y, text, "center", bbox=PLATE)

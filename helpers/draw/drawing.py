@@ -6,19 +6,20 @@ import itertools
 import math
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.collections import PathCollection
+from matplotlib.container import BarContainer
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
-from matplotlib.path import Path as Line
+from matplotlib.path import Path as Outline
 from matplotlib.text import Annotation, Text
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 from matplotlib.transforms import Bbox
@@ -28,24 +29,39 @@ from PIL.PngImagePlugin import PngInfo
 # Parsed once. The backend is no matter of style, and resetting it would load pyplot.
 _STYLE = {key: value for key, value in matplotlib.rcParamsDefault.items() if not key.startswith("backend")}
 _STYLE |= matplotlib.rc_params_from_file(Path(__file__).with_name("course.mplstyle"), use_default_template=False)
-_styled = matplotlib.rc_context(_STYLE)  # a decorator: whatever the learner's own settings are
+_styled = matplotlib.rc_context(_STYLE)  # a decorator: whatever the reader's own settings are
 
 WIDTH = 6.4  # inches: at 110 dpi a figure is shown 704 pixels wide
+# Blue waits for memory, vermillion computes: in the whole course.
 BLUE, VERMILLION, GREEN, PURPLE, BLACK = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000"
 GREY = "#666666"
 GROUNDS = ("#E3F0F9", "#E0F3EC", "#FCE9DD", "#E8E8E8")  # regions: memory-bound, in between, compute-bound, out of reach
 TINTS = ("#9FD0F0", "#F5B88C", "#9EDCC5", "#E4B5D0", "#CFCFCF", "#F0E28C")  # for black digits on top
 # Words in a colour are darker than its lines and marks: thin strokes need more contrast with white.
 INKS = {BLUE: "#00639C", VERMILLION: "#A84600", GREEN: "#006B4F", PURPLE: "#8F3D6C", BLACK: BLACK, GREY: "#595959"}
-LOOKS = (  # of the lines of a chart: colour, marker, dashes
-    (BLUE, "o", "-"), (VERMILLION, "s", (0, (5, 2))), (GREEN, "^", (0, (1.5, 1.2))),
-    (PURPLE, "D", (0, (5, 1.5, 1, 1.5))), (BLACK, "v", (0, (8, 2, 2, 2))),
-)  # fmt: skip
-Made = tuple[Figure, str]  # a figure and the finding in its data
-Place = tuple[float, float]
-Series = Mapping[str, tuple[Sequence[float], Sequence[float]]]  # x and y by name
+LINES: tuple[
+    dict[str, Any], ...
+] = (  # the looks of the lines of a chart; blue and vermillion, which have a meaning, last
+    {"color": GREEN, "marker": "o", "linestyle": "-"},
+    {"color": PURPLE, "marker": "s", "linestyle": (0, (5, 2))},
+    {"color": BLACK, "marker": "^", "linestyle": (0, (1.5, 1.2))},
+    {"color": BLUE, "marker": "D", "linestyle": (0, (5, 1.5, 1, 1.5))},
+    {"color": VERMILLION, "marker": "v", "linestyle": (0, (8, 2, 2, 2))},
+)
 DASHES = (0, (4, 3))  # of a guide
 PLATE = {"boxstyle": "square,pad=0.12", "facecolor": "white", "linewidth": 0}  # behind a text that lies on a line
+
+Spot = tuple[float, float]  # x and y in a plot
+Sizes = Mapping[str, float]
+Series = Mapping[str, tuple[Sequence[float], Sequence[float]]]  # x and y by name
+
+
+class Made(NamedTuple):
+    """What a drawing function gives: a figure, the finding in its data, and what else its words shall say."""
+
+    figure: Figure
+    finding: str = ""
+    details: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,12 +69,13 @@ class Drawing:
     """A figure that displays itself as the last line of a cell, as a picture and in words.
 
     `kind` says what kind of figure it is, `finding` what its data say. The words are made from them and from what is
-    drawn: a terminal and a screen reader get them, and the tests compare them.
+    drawn, `details` last: a terminal and a screen reader get them, and the tests compare them.
     """
 
     figure: Figure
     kind: str
     finding: str = ""
+    details: str = ""
 
     @property
     def alt(self) -> str:
@@ -69,13 +86,18 @@ class Drawing:
     @_styled  # the ticks that an axis has room for depend on the size of their text
     def words(self) -> str:
         """The whole drawing in words: kind, title and finding, then axes, lines with a few points, bars and texts."""
-        contents = (line for ax in self.figure.axes for line in _contents(ax))
-        return "\n".join(filter(None, [*self._opening(), *contents, self.figure.get_label()]))
+        contents = itertools.chain.from_iterable(map(_contents, self.figure.axes))
+        return "\n".join(filter(None, [*self._opening(), *contents, self.details]))
 
     def _opening(self) -> list[str]:
-        titles = self.figure.get_suptitle(), *(ax.get_title(loc="left") or ax.get_title() for ax in self.figure.axes)
-        title = " ".join(next(filter(None, titles), "").split())
-        return [f"{self.kind}: {title}.".replace("?.", "?") if title else f"{self.kind}.", self.finding]
+        titles = [self.figure.get_suptitle()]
+        for ax in self.figure.axes:
+            titles += [ax.get_title(loc="left"), ax.get_title()]
+        title = _flat(next(filter(None, titles), ""))
+        if not title:
+            return [f"{self.kind}.", self.finding]
+        stop = "" if title.endswith("?") else "."
+        return [f"{self.kind}: {title}{stop}", self.finding]
 
     @_styled
     def png(self) -> bytes:
@@ -85,9 +107,9 @@ class Drawing:
         # 64 colours hold a chart and its soft edges, and make a stored notebook a third as large. An octree keeps the
         # colour also of a few pixels, such as a marker or a word.
         few = Image.open(drawn).convert("RGB").quantize(64, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
-        words = PngInfo()
-        words.add_itxt("Description", self.words)
-        few.save(stored, format="png", optimize=True, pnginfo=words)
+        description = PngInfo()
+        description.add_itxt("Description", self.words)
+        few.save(stored, format="png", optimize=True, pnginfo=description)
         return stored.getvalue()
 
     def __repr__(self) -> str:
@@ -109,14 +131,14 @@ def show(figure: Figure) -> Drawing:
     return Drawing(figure, "Figure")
 
 
-def drawn(kind: str) -> Callable[[Callable[..., Any]], Callable[..., Drawing]]:
-    """Make of a function that returns a figure and the finding in its data one that returns a Drawing."""
+def drawn(kind: str) -> Callable[[Callable[..., Made]], Callable[..., Drawing]]:
+    """Make of a function that returns what it made one that returns a Drawing, in the course's style."""
 
-    def decorate(function: Callable[..., Any]) -> Callable[..., Drawing]:
+    def decorate(function: Callable[..., Made]) -> Callable[..., Drawing]:
         @functools.wraps(function)
         def wrapper(*args: Any, **kwargs: Any) -> Drawing:
-            fig, finding = _styled(function)(*args, **kwargs)
-            return Drawing(fig, kind, finding)
+            made = _styled(function)(*args, **kwargs)
+            return Drawing(made.figure, kind, made.finding, made.details)
 
         return wrapper
 
@@ -134,18 +156,19 @@ def figure(width: float = WIDTH, height: float = 3.0, **panels: Any) -> tuple[Fi
 
 
 def canvas(height: float, title: str, xlabel: str = "", ylabel: str = "") -> tuple[Figure, Axes]:
-    """A figure of the full width with a title; without labels for its axes it has none."""
-    fig, ax = figure(height=height)
+    """A figure of the full width with a title, higher for a second line; without labels for its axes it has none."""
+    more_lines = (title + xlabel).count("\n")
+    fig, ax = figure(height=height + 0.16 * more_lines)
     ax.set(title=title, xlabel=xlabel, ylabel=ylabel)
     ax.axis("on" if xlabel or ylabel else "off")
     return fig, ax
 
 
-def rows(ax: Axes, names: Iterable[str], head: float = 0.0) -> None:
-    """Name the rows of a chart, the first at the top, with room above and below them."""
+def rows(ax: Axes, names: Iterable[str]) -> None:
+    """Name the rows of a chart, the first at the top."""
     names = list(names)
     ax.set_yticks(range(len(names)), names)
-    ax.set_ylim(len(names) - 0.4, -0.6 - head)
+    ax.set_ylim(len(names) - 0.4, -0.6)
     ax.grid(axis="y", visible=False)
     ax.tick_params(axis="y", length=0)
 
@@ -153,77 +176,51 @@ def rows(ax: Axes, names: Iterable[str], head: float = 0.0) -> None:
 def log_ticks(axis: Axis, form: Any = "{x:g}") -> None:
     """Ticks of a logarithmic axis at powers of ten alone, or where these are few at 1, 2, 5, 10, or more of them."""
     low, high = axis.get_view_interval()
-    steps = (1, 1.5, 2, 3, 5, 7) if high < 10 * low else (1, 2, 5) if high < 200 * low else (1,)
+    steps: tuple[float, ...] = (1,)
+    if high < 10 * low:
+        steps = (1, 1.5, 2, 3, 5, 7)
+    elif high < 200 * low:
+        steps = (1, 2, 5)
     axis.set_major_locator(LogLocator(subs=steps))
     axis.set_major_formatter(form)
     axis.set_minor_locator(NullLocator())
 
 
-def legend(ax: Axes) -> None:
+def legend(fig: Figure) -> None:
     """The labelled series of a plot, named below it."""
-    ax.figure.legend(loc="outside lower center", ncols=5)
+    fig.legend(loc="outside lower center", ncols=5)
 
 
-def cell(ax: Axes, x: float, y: float, text: str = "", face: str = "white", height: float = 1.0, width: float = 1.0,
-         **look: Any) -> None:  # fmt: skip
-    """A box with a text in it, from its lower left corner."""
-    ax.add_patch(Rectangle((x, y), width, height, facecolor=face, edgecolor=GREY, linewidth=0.6))
-    look = {"ha": "center", "va": "center", "fontsize": 8, "label": "_cell"} | look
-    ax.text(x + width / 2, y + height / 2 - 0.03, text, **look)
+def cell(
+    ax: Axes,
+    at: Spot,
+    text: str = "",
+    face: str = "white",
+    size: Spot = (1.0, 1.0),
+    *,
+    said: bool = False,
+    **style: Any,
+) -> None:
+    """A box with a text in it, from its lower left corner; its width and height as `size`."""
+    (x, y), (width, height) = at, size
+    ax.add_patch(Rectangle(at, width, height, facecolor=face, edgecolor=GREY, linewidth=0.6))
+    look: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 8, "label": "" if said else "_unsaid"}
+    ax.text(x + width / 2, y + height / 2 - 0.03, text, **look | style)
 
 
-def arrow(ax: Axes, start: Place, end: Place, color: str, **style: Any) -> None:
+def arrow(ax: Axes, start: Spot, end: Spot, color: str, **style: Any) -> None:
     """An arrow between two places of the plot."""
     style = {"arrowstyle": "->", "color": color, "linewidth": 1.5, "shrinkA": 0, "shrinkB": 0} | style
-    ax.annotate("", end, start, arrowprops=style, label="_arrow", zorder=5)
+    ax.annotate("", end, start, arrowprops=style, zorder=5)
 
 
-def note(ax: Axes, text: str, at: Place, shift: Place = (5, 0), **style: Any) -> Annotation:
-    """A text beside a place of the plot, shifted from it by so many points."""
-    return ax.annotate(text, at, xytext=shift, textcoords="offset points", **{"va": "center"} | style)
+def note(ax: Axes, text: str, at: Spot, shift: Spot = (5, 0), *, said: bool = True, **style: Any) -> Annotation:
+    """A text beside a place of the plot, shifted from it by so many points; the words of the drawing can leave it out.
 
-
-def past_ends(ax: Axes) -> None:
-    """Write the name of each line beside its right end, moved up where two would be closer than 11 points."""
-    ax.autoscale_view()  # which waits until the limits are asked for
-    ends = [(tuple(line.get_xydata()[-1]), line) for line in ax.lines if _named(line)]
-    height = -math.inf
-    for end, line in sorted(ends, key=lambda pair: ax.transData.transform(pair[0])[1]):
-        own = ax.transData.transform(end)[1] * 72 / ax.figure.dpi
-        height = max(own, height + 11)
-        look = {"color": INKS[line.get_color()], "label": "_end", "annotation_clip": False}
-        note(ax, line.get_label(), end, (7, height - own), **look)
-
-
-def label_points(ax: Axes, points: Mapping[str, Place], **style: Any) -> list[Annotation]:
-    """Name points where nothing else stands, with a thin lead from further away."""
-    ax.figure.draw_without_rendering()  # settles where the axes lie
-    lines = [line.get_transform().transform_path(line.get_path()) for line in ax.lines]
-    boxes = [Text.get_window_extent(text).padded(3) for text in ax.texts]  # of an arrow its start
-    for line, path in zip(ax.lines, lines, strict=True):
-        boxes += [Bbox([at - 7, at + 7]) for at in path.vertices if line.get_marker() not in ("", "None")]
-    ways = np.array([(1, 0), (1, 1), (1, -1), (-1, 0), (-1, -1), (0, -1), (-1, 1), (0, 1)])  # right and up
-    look = {"arrowstyle": "-", "linewidth": 0.6, "color": GREY, "shrinkA": 0, "shrinkB": 4}
-    labels = []
-    for text, at in points.items():
-        label, least = note(ax, text, at, (0, 0), arrowprops=look, **style), math.inf
-        start, size = ax.transData.transform(at), Text.get_window_extent(label).size
-        inked = np.concatenate([line.interpolated(1 + 300 // len(line)).vertices for line in lines])
-        for far, way in itertools.product((6, 18, 32, 50, 70), ways):
-            middle = start + way * (far * ax.figure.dpi / 72 + size / 2)
-            box, lead = Bbox([middle - size / 2 - 2, middle + size / 2 + 2]), Line([start + 8 * way, middle])
-            outside = sum(not ax.bbox.contains(*corner) for corner in box.get_points())
-            hidden = 60 * box.count_overlaps(boxes) + 4 * box.count_contains(inked)
-            crossed = sum(map(lead.intersects_path, lines)) + sum(map(lead.intersects_bbox, boxes))
-            if (cost := 900 * outside + hidden + 90 * crossed + far / 5) < least:
-                least, best = cost, (box, lead)
-                place = {"ha": ("center", "left", "right")[way[0]], "va": ("center", "bottom", "top")[way[1]]}
-                label.set(position=far * way, **place)
-                label.arrow_patch.set_visible(far > 6)
-        boxes.append(best[0].padded(8))
-        lines.append(best[1])
-        labels.append(label)
-    return labels
+    As in a legend of matplotlib, what has a label that begins with an underscore is left out.
+    """
+    style = {"va": "center", "label": "" if said else "_unsaid"} | style
+    return ax.annotate(text, at, xytext=shift, textcoords="offset points", **style)
 
 
 def number(value: float) -> str:
@@ -231,30 +228,147 @@ def number(value: float) -> str:
     return f"{value:.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.3g}"
 
 
-def _contents(ax: Axes) -> Iterable[str]:
-    """Axes with unit, scale and limits; lines, bars, pictures, texts; none whose label begins with an underscore."""
-    if ax.axison:
-        for name, axis in (("x", ax.xaxis), ("y", ax.yaxis)):
-            limits = f"({axis.get_scale()}, {' to '.join(map(number, axis.get_view_interval()))})"
-            if isinstance(axis.get_major_formatter(), FuncFormatter):  # named ticks, say one per format
-                limits = ", ".join(" ".join(label.get_text().split()) for label in axis.get_ticklabels())
-            yield f"{name}: {axis.get_label_text()} {limits}".replace(":  ", ": ")
-    for marks in filter(_named, [*ax.lines, *(marks for marks in ax.collections if isinstance(marks, PathCollection))]):
-        points = marks.get_xydata() if marks in ax.lines else marks.get_offsets()
-        yield f"{marks.get_label()}: {_points(points)}"
-    for bars in filter(_named, ax.containers):
-        sizes = [bar.get_width() if bars.orientation == "horizontal" else bar.get_height() for bar in bars]
-        yield f"{bars.get_label()}: {' '.join(map(number, sizes))}"
-    yield from (f"Picture {ax.get_title()}: {' × '.join(map(str, picture.get_size()))}" for picture in ax.images)
-    texts = [" ".join(text.get_text().split()) for text in ax.texts if _named(text) and text.get_text().strip()]
-    yield f"Text: {' | '.join(texts)}" if texts else ""
+def past_ends(ax: Axes) -> None:
+    """Write the name of each line beside its right end, moved up where two would be closer than 11 points."""
+    ax.autoscale_view()  # which waits until the limits are asked for
+    points = 72 / ax.figure.dpi  # for a pixel
+    ends = []
+    for line in filter(_said, ax.lines):
+        x, y = np.asarray(line.get_xydata())[-1]
+        ends.append((ax.transData.transform((x, y))[1] * points, (x, y), line))
+    lowest = -math.inf
+    for height, end, line in sorted(ends, key=lambda entry: entry[0]):
+        place = max(height, lowest)
+        lowest = place + 11
+        ink = INKS[str(line.get_color())]
+        note(ax, str(line.get_label()), end, (7, place - height), said=False, color=ink, annotation_clip=False)
 
 
-def _named(artist: Any) -> bool:
+class _Place(NamedTuple):
+    """Where a label might stand: how many points from its point, to the right and up (−1, 0, 1); the rest in pixels."""
+
+    distance: float
+    right: int
+    up: int
+    box: Bbox
+    lead: Outline  # from the point to the middle of the label
+
+    @property
+    def alignment(self) -> dict[str, str]:
+        """How to align the label, so that it stands beyond the distance."""
+        horizontal = {-1: "right", 0: "center", 1: "left"}
+        vertical = {-1: "top", 0: "center", 1: "bottom"}
+        return {"ha": horizontal[self.right], "va": vertical[self.up]}
+
+
+_AROUND = ((1, 0), (1, 1), (1, -1), (-1, 0), (-1, -1), (0, -1), (-1, 1), (0, 1))  # right and up, the best first
+
+
+def _places(point: np.ndarray, size: np.ndarray, dpi: float) -> Iterator[_Place]:
+    """All places for a label of this size, around a point and at several distances."""
+    for distance, (right, up) in itertools.product((6, 18, 32, 50, 70), _AROUND):
+        direction = np.array([right, up])
+        middle = point + direction * (distance * dpi / 72 + size / 2)
+        box = Bbox([middle - size / 2 - 2, middle + size / 2 + 2])
+        yield _Place(distance, right, up, box, Outline([point + 8 * direction, middle]))
+
+
+class _Occupied:
+    """What a label of a plot should not lie on, in pixels: lines, marks and texts."""
+
+    def __init__(self, ax: Axes) -> None:
+        cast(Figure, ax.figure).draw_without_rendering()  # settles where the axes lie
+        self.frame = ax.bbox
+        self.lines: list[Outline] = []
+        self.inked = np.empty((0, 2))
+        self.boxes = [Text.get_window_extent(text).padded(3) for text in ax.texts]  # of an arrow its start
+        for line in ax.lines:
+            outline = line.get_transform().transform_path(line.get_path())
+            self._add_line(outline)
+            if line.get_marker() not in ("", "None"):
+                self.boxes += [Bbox([vertex - 7, vertex + 7]) for vertex in np.asarray(outline.vertices)]
+
+    def add(self, place: _Place) -> None:
+        """A label stands here."""
+        self.boxes.append(place.box.padded(8))
+        self._add_line(place.lead)
+
+    def cost(self, place: _Place) -> float:
+        """How far away a label would be, how much of it would leave the plot, what it would hide and its lead cross."""
+        outside = sum(not self.frame.contains(*corner) for corner in place.box.get_points())
+        crossed = sum(map(place.lead.intersects_path, self.lines)) + sum(map(place.lead.intersects_bbox, self.boxes))
+        hidden_texts = place.box.count_overlaps(self.boxes)
+        hidden_ink = place.box.count_contains(self.inked)
+        return 900 * outside + 90 * crossed + 60 * hidden_texts + 4 * hidden_ink + place.distance / 5
+
+    def _add_line(self, outline: Outline) -> None:
+        self.lines.append(outline)
+        ink = outline.interpolated(1 + 300 // len(outline)).vertices
+        self.inked = np.concatenate([self.inked, np.asarray(ink)])
+
+
+def label_points(ax: Axes, points: Mapping[str, Spot], *, said: bool = True, **style: Any) -> list[Annotation]:
+    """Name points where nothing else stands, with a thin lead from further away."""
+    occupied = _Occupied(ax)
+    look = {"arrowstyle": "-", "linewidth": 0.6, "color": GREY, "shrinkA": 0, "shrinkB": 4}
+    labels = []
+    for text, at in points.items():
+        label = note(ax, text, at, (0, 0), said=said, arrowprops=look, **style)
+        size = Text.get_window_extent(label).size
+        point: np.ndarray = np.array(ax.transData.transform(at))
+        place = min(_places(point, np.array(size), ax.figure.dpi), key=occupied.cost)
+        label.set(position=(place.distance * place.right, place.distance * place.up), **place.alignment)
+        if place.distance <= 6 and label.arrow_patch:
+            label.arrow_patch.set_visible(False)
+        occupied.add(place)
+        labels.append(label)
+    return labels
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _said(artist: Any) -> bool:
     return not str(artist.get_label()).startswith("_")
 
 
-def _points(points: np.ndarray) -> str:
+def _contents(ax: Axes) -> Iterator[str]:
+    """Axes with unit, scale and limits; lines, bars, pictures, texts; none whose label begins with an underscore."""
+    for name, axis in (("x", ax.xaxis), ("y", ax.yaxis)):
+        if ax.axison and axis.get_visible():
+            yield f"{name}: {_axis(axis)}"
+    for line in filter(_said, ax.lines):
+        yield f"{line.get_label()}: {_points(line.get_xydata())}"
+    for marks in filter(_said, ax.collections):
+        if isinstance(marks, PathCollection):
+            yield f"{marks.get_label()}: {_points(marks.get_offsets())}"
+    for bars in filter(_said, ax.containers):
+        if isinstance(bars, BarContainer):
+            yield f"{bars.get_label()}: {' '.join(map(number, _lengths(bars)))}"
+    for picture in ax.images:
+        yield f"Picture {ax.get_title()}: {' × '.join(map(str, picture.get_size()))}"
+    texts = [_flat(text.get_text()) for text in filter(_said, ax.texts)]
+    if any(texts):
+        yield f"Text: {' | '.join(filter(None, texts))}"
+
+
+def _axis(axis: Axis) -> str:
+    """The name of an axis with its scale and limits, or with its ticks if these are named, say one per format."""
+    ends = " to ".join(map(number, axis.get_view_interval()))
+    scale = f"({axis.get_scale()}, {ends})"
+    if isinstance(axis.get_major_formatter(), FuncFormatter):
+        scale = ", ".join(_flat(label.get_text()) for label in axis.get_ticklabels())
+    return f"{axis.get_label_text()} {scale}".strip()
+
+
+def _lengths(bars: BarContainer) -> list[float]:
+    if bars.orientation == "horizontal":
+        return [bar.get_width() for bar in bars]
+    return [bar.get_height() for bar in bars]
+
+
+def _points(points: Any) -> str:
     """At most five points, evenly picked, the first and the last among them."""
     step = max(1, math.ceil((len(points) - 1) / 4))
     picked = [*points[:-1][::step], *points[-1:]]

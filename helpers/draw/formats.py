@@ -2,8 +2,10 @@
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import torch
+from matplotlib.axes import Axes
 
 from helpers import formats
 
@@ -11,12 +13,12 @@ from helpers.draw.drawing import (  # isort: skip
     BLUE, DASHES, GREY, INKS, TINTS, VERMILLION, Drawing, Made, canvas, cell, drawn, note, rows,
 )  # fmt: skip
 from helpers.draw.charts import lines
-from helpers.draw.storage import strips
 from helpers.formats import FloatFormat
 
 FIELDS = {"sign": TINTS[1], "exponent": TINTS[0], "fraction": TINTS[2]}
-_WIDEST_FIRST = dict(sorted(formats.FORMATS.items(), key=lambda pair: -pair[1].exponent_bits))
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_ROW_HEIGHT = 2.1  # of cells with their place values above and their meaning below
+_FIRST, _LAST = -50, 42  # the axis of ranges, in powers of ten
 
 
 @drawn("Bits of a number")
@@ -27,24 +29,41 @@ def bits(code: int, fmt: FloatFormat | str | torch.dtype) -> Made:
     """
     fmt = formats.format_of(fmt)
     meanings, digits = _meanings(formats.decode(code, fmt), fmt), f"{code:0{fmt.bits}b}"
-    row, position, shown = min(fmt.bits, 32), 0, []
-    below = 2.1 * (math.ceil(fmt.bits / row) - 1)
+    row = min(fmt.bits, 32)
+    below = _ROW_HEIGHT * (math.ceil(fmt.bits / row) - 1)
     fig, ax = canvas(1.42 + 0.38 * below, f"{fmt.name}: {formats.formula(code, fmt)}")
+    position, shown = 0, []
     for name, width in zip(FIELDS, (1, fmt.exponent_bits, fmt.fraction_bits), strict=True):
-        narrow = name == "sign" and row > 16  # its words are wider than its cell
-        middle, side = (0.05, "left") if narrow else ((position + min(position + width, row)) / 2, "center")
-        ax.text(middle, -0.1, meanings[name] if width else "", ha=side, va="top", linespacing=1.25)
+        _write_meaning(ax, meanings[name] if width else "", position, min(position + width, row), row)
         shown.append(digits[position : position + width])
         for digit in shown[-1]:
-            x, y, power = position % row, -2.1 * (position // row), fmt.exponent_bits - position
-            cell(ax, x, y, digit, FIELDS[name], family="DejaVu Sans Mono", fontsize=11, label="_bit")
-            often = row <= 16 or power % 4 == (0 if power >= 0 else 3) or position in (1, fmt.bits - 1)
-            if name != "sign" and often:
-                value = _power(2, power) if row > 16 else str(2**power) if power >= 0 else f"1/{2**-power}"
-                ax.text(x + 0.5, y + 1.1, value, ha="center", fontsize=7.5, color=INKS[GREY], label="_place")
+            x, y = position % row, -_ROW_HEIGHT * (position // row)
+            cell(ax, (x, y), digit, FIELDS[name], family="DejaVu Sans Mono", fontsize=11)
+            if name != "sign":
+                look: dict[str, Any] = {"ha": "center", "va": "baseline", "fontsize": 7.5, "color": INKS[GREY]}
+                note(ax, _place_value(position, fmt), (x + 0.5, y + 1.1), (0, 0), said=False, **look)
             position += 1
-    ax.set(xlim=(0, row), ylim=(-below if below else -0.95, 1.45))
-    return fig, f"The bits are {' '.join(filter(None, shown))}."
+    ax.set(xlim=(0, row), ylim=(-max(below, 0.95), 1.45))
+    return Made(fig, f"The bits are {' '.join(filter(None, shown))}.")
+
+
+def _write_meaning(ax: Axes, text: str, start: int, end: int, row: int) -> None:
+    """Below a field, in its middle; where a cell is narrow, the sign's words are wider than it."""
+    look: dict[str, Any] = {"va": "top", "linespacing": 1.25}
+    if start == 0 and row > 16:
+        ax.text(0.05, -0.1, text, ha="left", **look)
+    else:
+        ax.text((start + end) / 2, -0.1, text, ha="center", **look)
+
+
+def _place_value(position: int, fmt: FloatFormat) -> str:
+    """What a bit of exponent or fraction stands for; where cells are narrow, every fourth and those at the ends."""
+    power = fmt.exponent_bits - position
+    if fmt.bits <= 16:
+        return str(2**power) if power >= 0 else f"1/{2**-power}"
+    at_end = position in (1, fmt.bits - 1)
+    fourth = power % 4 == (0 if power >= 0 else 3)
+    return _power(2, power) if fourth or at_end else ""
 
 
 def _meanings(stored: formats.Decoded, fmt: FloatFormat) -> dict[str, str]:
@@ -62,44 +81,56 @@ def _power(base: int, power: int) -> str:
     return f"{base}{str(power).translate(_SUPERSCRIPTS)}"
 
 
-def layouts() -> Drawing:
-    """A strip per format, a cell per bit: how many are sign, exponent and fraction."""
-    counts = {name: (fmt.exponent_bits, fmt.fraction_bits) for name, fmt in _WIDEST_FIRST.items()}
-    rows_ = {f"{name}  1 + {e} + {f}": "s" + "e" * e + "f" * f for name, (e, f) in counts.items()}
-    return strips(rows_, "bfloat16 has float32's exponent bits", "s sign, e exponent, f fraction", tint="esf".index)
-
-
 @drawn("Ranges")
 def ranges(mark: float) -> Made:
     """From the smallest to the largest positive number of each format, its subnormal part grey, on a log axis.
 
     `mark`, from 1e-50 to 1e42, has a dot where it is in range, a cross where not. float64 reaches beyond the axis.
     """
-    fig, ax = canvas(1.05 + 0.34 * len(_WIDEST_FIRST), "Exponent bits set the range", "positive numbers")
-    found = {}
-    for row, fmt in enumerate(_WIDEST_FIRST.values()):
-        start, normal, end = (math.log10(x) for x in (fmt.smallest_subnormal, fmt.smallest_normal, fmt.max))
-        look = {"height": 0.6, "edgecolor": BLUE, "linewidth": 0.9}
-        ax.barh(row, normal - start, left=start, facecolor=TINTS[4], **look)
-        ax.barh(row, end - normal, left=normal, facecolor=TINTS[0], **look)
-        ends = f"{_short(fmt.smallest_subnormal)} to {_short(fmt.max)}"
-        words = f"{'← ' * (end > 42)}{ends}, {(fmt.fraction_bits + 1) * math.log10(2):.2f} digits{' →' * (end > 42)}"
-        ax.text(2 if end - start > 45 else end + 1, row, words, va="center", fontsize=8)  # right of small numbers
-        stored = formats.decode(formats.encode(mark, fmt), fmt) if mark <= fmt.max else None
-        kind = stored.kind if stored and stored.value else "lost"
+    widest_first = sorted(formats.FORMATS.values(), key=lambda fmt: -fmt.exponent_bits)
+    fig, ax = canvas(1.05 + 0.34 * len(widest_first), "Exponent bits set the range", "positive numbers")
+    found: dict[str, list[str]] = {}
+    for row, fmt in enumerate(widest_first):
+        _draw_range(ax, row, fmt)
+        kind = _kind(mark, fmt)
         found.setdefault(kind, []).append(fmt.name)
-        look = {"markersize": 6, "markeredgewidth": 1.8, "zorder": 4, "label": "_mark", "color": VERMILLION}
-        ax.plot([math.log10(mark)], [row], "x" if kind == "lost" else "o", **look)
+        marker = "x" if kind == "lost" else "o"
+        ax.plot(math.log10(mark), row, marker, markersize=6, markeredgewidth=1.8, zorder=4, color=VERMILLION)
     fig.legend(ax.patches[1::-1], ["normal", "subnormal"], loc="outside lower center", ncols=2)
-    rows(ax, _WIDEST_FIRST, head=0.45)
-    ax.set_xticks(range(-50, 41, 10), [_power(10, power) if power else "1" for power in range(-50, 41, 10)])
-    ax.set_xlim(-50, 42)
-    ax.axvline(math.log10(mark), color=VERMILLION, linewidth=1, linestyle=DASHES, zorder=3, label="_mark")
-    note(ax, _short(mark), (math.log10(mark), -0.75), color=INKS[VERMILLION], weight="bold")
-    return fig, " ".join(f"{_short(mark)} is {kind} in {', '.join(found[kind])}." for kind in found)
+    rows(ax, [fmt.name for fmt in widest_first])
+    powers = range(_FIRST, _LAST, 10)
+    ax.set_xticks(powers, [_power(10, power) if power else "1" for power in powers])
+    ax.set_xlim(_FIRST, _LAST)
+    ax.axvline(math.log10(mark), color=VERMILLION, linewidth=1, linestyle=DASHES, marker="", zorder=3)
+    look: dict[str, Any] = {"ha": "center", "va": "bottom", "color": INKS[VERMILLION], "weight": "bold"}
+    note(ax, short(mark), (math.log10(mark), 1), (0, 2), xycoords=ax.get_xaxis_transform(), **look)
+    return Made(fig, " ".join(f"{short(mark)} is {kind} in {', '.join(names)}." for kind, names in found.items()))
 
 
-def _short(value: float) -> str:
+def _draw_range(ax: Axes, row: int, fmt: FloatFormat) -> None:
+    """The range of a format as a bar, with its ends and its decimal digits in words."""
+    start, normal, end = (math.log10(x) for x in (fmt.smallest_subnormal, fmt.smallest_normal, fmt.max))
+    look: dict[str, Any] = {"height": 0.6, "edgecolor": BLUE, "linewidth": 0.9}
+    ax.barh(row, normal - start, left=start, facecolor=TINTS[4], **look)
+    ax.barh(row, end - normal, left=normal, facecolor=TINTS[0], **look)
+    digits = (fmt.fraction_bits + 1) * math.log10(2)
+    precision = f"{digits:.0f}" if digits > 10 else f"{digits:.2f}"
+    text = f"{short(fmt.smallest_subnormal)} to {short(fmt.max)}, {precision} digits"
+    if end > _LAST:  # beyond the axis, on both sides
+        text = f"← {text} →"
+    wide = end - start > 45
+    ax.text(2 if wide else end + 1, row, text, va="center", fontsize=8)  # right of small numbers
+
+
+def _kind(value: float, fmt: FloatFormat) -> str:
+    """What becomes of a value in a format: normal, subnormal, or lost, as infinity or as 0."""
+    if value > fmt.max:
+        return "lost"
+    stored = formats.decode(formats.encode(value, fmt), fmt)
+    return stored.kind if stored.value else "lost"
+
+
+def short(value: float) -> str:
     """A number as a person writes it: 65504, 6e-8, 3.4e38."""
     if 0.01 <= value < 1e5:
         return f"{value:.5g}"
@@ -112,7 +143,7 @@ def spacing(names: Sequence[str], low: float, high: float, title: str, marks: Se
     powers = range(math.floor(math.log2(low)), math.ceil(math.log2(high)))
     numbers = [end * 2.0**power for power in powers for end in (1, 2 - 1e-9)]  # the two ends of each step
     stairs = {name: (numbers, [_gap(2.0**power, name) for power in powers for _ in range(2)]) for name in names}
-    points = {f"{_short(_gap(x, name))} at {_short(x)}": (x, _gap(x, name)) for x in marks for name in names}
+    points = {f"{short(_gap(x, name))} at {short(x)}": (x, _gap(x, name)) for x in marks for name in names}
     drawing = lines(stairs, title, "number", "gap to the next number", "xy", points)
     for stair in drawing.figure.axes[0].lines[: len(stairs)]:
         stair.set(linestyle="-", linewidth=1.8)  # dashes would hide the steps
@@ -121,4 +152,6 @@ def spacing(names: Sequence[str], low: float, high: float, title: str, marks: Se
 
 def _gap(value: float, name: str) -> float:
     near = formats.neighbours(value, name)
-    return near.above - near.nearest
+    if near.above is None or near.nearest is None:
+        raise ValueError(f"{name} has no number above {value:g}")
+    return float(near.above - near.nearest)

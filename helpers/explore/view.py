@@ -1,6 +1,7 @@
 """What every view is: traits that a module draws in the browser; a picture and words where there is none."""
 
 import base64
+import dataclasses
 import html
 import json
 from collections.abc import Mapping
@@ -8,8 +9,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import anywidget
-
-from helpers import draw
 
 MIME = "application/vnd.resource-accounting.view+json"  # in a stored output: what a page needs to draw the view
 STATE = {"sync": True, "state": True}  # tags of a trait that the browser shows and changes
@@ -42,7 +41,7 @@ class View(anywidget.AnyWidget):
             raise TypeError(f"this view has no {min(unknown)}, only {', '.join(self.trait_names(state=True))}")
         super().__init__(**values)
         picture = self._drawing()
-        first = draw.Drawing(picture.figure, f"Interactive view. {picture.kind}", picture.finding)
+        first = dataclasses.replace(picture, kind=f"Interactive view. {picture.kind}")
         data, self._metadata = first._repr_mimebundle_()
         self._data = data | {MIME: {"view": self.kind, "state": self.state}}
 
