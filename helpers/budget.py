@@ -144,7 +144,8 @@ class _Pass:
         """Up, the function in the middle, and down."""
         d, f, llama = self.config.width, self.config.hidden, self.config.family == "Llama"
         gates = 2 if llama else 1  # matrices that lead up
-        name, flops = ("gated SiLU", 6) if llama else ("GELU", 9)
+        name = f"gated {self.config.activation}" if llama else self.config.activation
+        flops = {"SiLU": 5, "GELU": 9}[self.config.activation] + gates - 1
         numbers = self.rows * f
         return [
             self.linear("gate, up" if llama else "up", "b t f", d, gates * f, gates * f if biased else 0),

@@ -3,9 +3,11 @@
 b batch, t token (s: the tokens it may look at), d width, h heads of c channels, kv key heads, f hidden width.
 """
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
 
 import torch
 from einops import einsum, rearrange
@@ -31,8 +33,8 @@ class Config:
 
     Of the newer models: windows, for each block how many tokens one looks back on, itself included, 0 being all;
     experts, of which each token uses `chosen`, with `hidden` the width of one; biases of these projections, with
-    "experts" for those of router and experts; norms of the width in a block; qk_norm, one more for queries and keys of
-    a head; sinks, a learned score for each head.
+    "experts" for those of router and experts; norms of the width in a block; activation of the MLP, if it is not the
+    family's; qk_norm, one more norm for queries and keys of a head; sinks, a learned score for each head.
 
     Raises TypeError for sizes that are not whole numbers, ValueError for impossible ones and for an unknown family.
     """
@@ -54,6 +56,7 @@ class Config:
     chosen: int = 0
     biases: frozenset[str] = frozenset()
     norms: int = 2
+    activation: Literal["", "SiLU", "GELU"] = ""
     qk_norm: bool = False
     sinks: bool = False
 
@@ -70,6 +73,7 @@ class Config:
         if not divides or self.heads % self.key_heads:
             raise ValueError(f"without channels heads divide the width, and key heads the heads; got {self!r}")
         self._set("channels", self.channels or self.width // self.heads)
+        self._set("activation", self.activation or ("GELU" if self.family == "GPT-2" else "SiLU"))
         if self.family == "GPT-2":
             self._set("biases", frozenset({"query", "key", "value", "output", "mlp"}))
         self._require_new_models()
@@ -212,6 +216,7 @@ def _require_plain(config: Config) -> None:
         "windows": any(config.windows),
         "experts": bool(config.experts),
         "norms": config.norms != 2,
+        "gated GELU": config.family == "Llama" and config.activation == "GELU",
         "qk_norm": config.qk_norm,
         "sinks": config.sinks,
     }
@@ -269,3 +274,165 @@ MODELS: Mapping[str, Config] = {
         ("Llama 3 405B", 126, 16_384, 128, 128_256, 131_072, 53_248, 8, "Llama", False, 500_000.0),
     )
 }
+
+
+@dataclass(frozen=True)
+class _Card:
+    """What follows from the type of a published model, and is not in its config.json.
+
+    defaults: what its configuration class in transformers 5 takes for a field that is left out. sliding: which blocks
+    have the window, where the card does not list them: "none", "all", "all but every n-th" or "late". biases: fields
+    that say which projections have one.
+    """
+
+    sliding: str = "none"
+    every: int = 2
+    biases: tuple[str, ...] = ("attention_bias",)
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+_QKV = frozenset({"query", "key", "value"})
+_GEMMA = {"head_dim": 256, "tie_word_embeddings": True}
+# By model_type: configuration_*.py and modeling_*.py of transformers 5.24.
+_CARDS = {
+    "llama": _Card(biases=("attention_bias", "mlp_bias")),
+    "mistral": _Card("all", biases=(), defaults={"sliding_window": 4096, "num_key_value_heads": 8}),
+    "ministral": _Card("all", biases=(), defaults={"sliding_window": 4096, "num_key_value_heads": 8}),
+    "ministral3": _Card("all", biases=(), defaults={"head_dim": 128, "num_key_value_heads": 8}),
+    "mixtral": _Card("all", biases=(), defaults={"num_key_value_heads": 8}),
+    "qwen2": _Card("late", biases=(), settings={"biases": _QKV}),
+    "qwen3": _Card("late", defaults={"head_dim": 128}, settings={"qk_norm": True}),
+    "qwen3_moe": _Card("all", settings={"qk_norm": True}),
+    "gemma": _Card(defaults=_GEMMA, settings={"activation": "GELU"}),
+    "gemma2": _Card(
+        "all but every n-th",
+        defaults=_GEMMA | {"sliding_window": 4096, "num_attention_heads": 8, "num_key_value_heads": 4},
+        settings={"activation": "GELU", "norms": 4},
+    ),
+    "gemma3_text": _Card(
+        "all but every n-th",
+        every=6,
+        defaults=_GEMMA
+        | {"sliding_window": 4096, "num_attention_heads": 8, "num_key_value_heads": 4, "vocab_size": 262_208}
+        | {"max_position_embeddings": 131_072},
+        settings={"activation": "GELU", "norms": 4, "qk_norm": True},
+    ),
+    "gpt_oss": _Card(
+        "all but every n-th",
+        defaults={"head_dim": 64, "sliding_window": 128, "attention_bias": True},
+        settings={"sinks": True, "biases": frozenset({"experts"})},
+    ),
+}
+# Fields of what a Config has no words for, and what they mean; a card may have them with 0, null or an empty list.
+_BEYOND = {
+    "kv_lora_rank": "latent attention, whose cache holds no keys and values of heads",
+    "q_lora_rank": "latent attention",
+    "state_size": "a state-space model, which has no cache that grows",
+    "ssm_cfg": "a state-space model, which has no cache that grows",
+    "mamba_d_state": "state-space layers",
+    "linear_num_key_heads": "linear attention, which has no cache that grows",
+    "layers_block_type": "blocks of several kinds",
+    "hybrid_override_pattern": "blocks of several kinds",
+    "n_shared_experts": "experts that all tokens share",
+    "shared_expert_intermediate_size": "experts that all tokens share",
+    "first_k_dense_replace": "first blocks without experts",
+    "mlp_only_layers": "blocks without experts",
+    "num_kv_shared_layers": "blocks that share keys and values",
+    "text_config": "a part of a larger model; read that part alone, as in read_config(card['text_config'])",
+    "is_encoder_decoder": "an encoder beside the decoder",
+}
+
+
+def read_config(card: str | Path | Mapping[str, Any], name: str = "") -> Config:
+    """The Config of a published model, from its `config.json` as Hugging Face has it: a path, or what is in it.
+
+    >>> card = {"model_type": "qwen3", "hidden_size": 1024, "num_hidden_layers": 28, "intermediate_size": 3072}
+    >>> card |= {"num_attention_heads": 16, "num_key_value_heads": 8, "head_dim": 128, "vocab_size": 151_936}
+    >>> read_config(card | {"max_position_embeddings": 40_960, "tie_word_embeddings": True}).parameters
+    596049920
+
+    Decoders, dense or of experts: the families of Llama, Mistral, Mixtral, Qwen 2 and 3, Gemma 1 to 3 and gpt-oss. A
+    field that is left out has the value that transformers gives it. What has no share in parameters, cache or products
+    is not read: scaled angles, caps of logits, dropout.
+    Raises ValueError, naming the field, for what a Config cannot describe, for an unknown type and for a size that is
+    missing; OSError and ValueError for what is no readable file or no JSON.
+    """
+    if isinstance(card, str | Path):
+        path = Path(card)
+        name = name or path.parent.name or path.stem
+        card = json.loads(path.read_text(encoding="utf-8"))
+    if not isinstance(card, Mapping):
+        raise TypeError(f"a card is a path to a config.json, or a dict of what is in it, got {type(card).__name__}")
+    _require_described(card)
+    kind = str(card["model_type"])
+    known = _CARDS[kind]
+    fields = {**known.defaults, **card}
+    layers, width, heads = (_size(fields, size) for size in ("num_hidden_layers", "hidden_size", "num_attention_heads"))
+    rotary = fields.get("rope_parameters") or {}
+    experts = fields.get("num_local_experts") or fields.get("num_experts") or 0
+    hidden = "moe_intermediate_size" if kind == "qwen3_moe" else "intermediate_size"
+    sizes: dict[str, Any] = {
+        "vocabulary": _size(fields, "vocab_size"),
+        "context": _size(fields, "max_position_embeddings"),
+        "hidden": _size(fields, hidden),
+        "key_heads": fields.get("num_key_value_heads") or heads,
+        "channels": fields.get("head_dim") or 0,
+        "experts": experts,
+        "chosen": _size(fields, "num_experts_per_tok") if experts else 0,
+    }
+    settings: dict[str, Any] = {
+        "tied": bool(fields.get("tie_word_embeddings", False)),
+        "theta": fields.get("rope_theta") or rotary.get("rope_theta") or 10_000.0,
+        **known.settings,
+        "biases": _biases(fields, known),
+        "windows": _windows(fields, known, layers),
+    }
+    return Config(name or kind, layers, width, heads, family="Llama", **sizes, **settings)
+
+
+def _require_described(card: Mapping[str, Any]) -> None:
+    for field_name, meaning in _BEYOND.items():
+        if card.get(field_name):
+            raise ValueError(f"the field {field_name!r} describes {meaning}; a Config has no words for that")
+    kind = card.get("model_type")
+    if kind not in _CARDS:
+        raise ValueError(f"the field 'model_type' is {kind!r}; a Config describes {', '.join(_CARDS)}")
+    if card.get("decoder_sparse_step", 1) != 1:
+        raise ValueError("the field 'decoder_sparse_step' is not 1, so blocks are of two kinds; a Config has one")
+    kinds = set(card.get("layer_types") or ()) - {"full_attention", "sliding_attention"}
+    if kinds:
+        names = ", ".join(sorted(map(str, kinds)))
+        raise ValueError(f"the field 'layer_types' lists {names}; a Config has full_attention and sliding_attention")
+
+
+def _size(fields: Mapping[str, Any], name: str) -> int:
+    if fields.get(name) is None:
+        raise ValueError(f"the field {name!r} is missing, and transformers has no value that all such models share")
+    return whole_number(fields[name], name)
+
+
+def _biases(fields: Mapping[str, Any], known: _Card) -> frozenset[str]:
+    projections = {"attention_bias": _QKV | {"output"}, "mlp_bias": frozenset({"mlp"})}
+    found = [projections[name] for name in known.biases if fields.get(name)]
+    return frozenset().union(known.settings.get("biases", ()), *found)
+
+
+def _windows(fields: Mapping[str, Any], known: _Card, layers: int) -> tuple[int, ...]:
+    """The window of each block, 0 where it looks at all tokens; none where all do."""
+    size = fields.get("sliding_window") or 0
+    if fields.get("model_type", "").startswith("qwen") and not fields.get("use_sliding_window"):
+        size = 0
+    every = fields.get("sliding_window_pattern") or known.every
+    first = fields.get("max_window_layers", 28)  # the default of Qwen 2 and 3
+    rules = {
+        "none": [False] * layers,
+        "all": [True] * layers,
+        "all but every n-th": [(block + 1) % every != 0 for block in range(layers)],
+        "late": [block >= first for block in range(layers)],
+    }
+    slides = rules[known.sliding]
+    if fields.get("layer_types"):
+        slides = [kind == "sliding_attention" for kind in fields["layer_types"]]
+    windows = tuple(size if slide else 0 for slide in slides)
+    return windows if any(windows) else ()

@@ -168,6 +168,79 @@ def test_bytes_of_a_step_by_hand():
     assert step.bytes == states + 2 * (step.memory["activations"] + 4 * 3 * 16 * 50)
 
 
+NEW = Config("new", 4, 64, 8, 50, 32, hidden=48, key_heads=2, family="Llama", tied=False, channels=16,
+             windows=(8, 8, 8, 0), experts=6, chosen=2, qk_norm=True, norms=4, sinks=True, activation="GELU",
+             biases=frozenset({"query", "key", "value", "output", "experts"}))  # fmt: skip
+PRODUCTS = ("q k v", "scores", "weighted sum", "output", "router", "gate, up", "down")
+
+
+@pytest.mark.parametrize("config", [LLAMA, WIDE, NEW], ids=lambda config: config.name)
+def test_the_boxes_of_all_blocks_are_the_model(config):
+    """Its parameters, its products, and what a decoding step reads."""
+    blocks = [budget.block_costs(config, 3, 16, window=window) for window in config.windows or (0,) * config.layers]
+    boxes = [box for block in blocks for box in block]
+    ends = config.width + 2 * config.vocabulary * config.width  # norm, embedding, head
+    assert sum(box.parameters for box in boxes) + ends == config.parameters
+    biases = 3 * 16 * config.layers * {"new": 128 + 32 + 32 + 64 + 6 + 2 * (2 * 48 + 64)}.get(config.name, 0)
+    products = sum(box.flops for box in boxes if box.name in PRODUCTS) - biases
+    assert products + 2 * 3 * 16 * config.vocabulary * config.width == 3 * budget.forward_flops(config, 16)
+
+
+class Experts(torch.nn.Module):
+    """The experts of a block, one after the other, each on the tokens that chose it."""
+
+    def __init__(self, width, hidden, experts, chosen):
+        super().__init__()
+        self.router, self.chosen = torch.nn.Linear(width, experts, bias=False), chosen
+        self.up = torch.nn.ModuleList(torch.nn.Linear(width, 2 * hidden, bias=False) for _ in range(experts))
+        self.down = torch.nn.ModuleList(torch.nn.Linear(hidden, width, bias=False) for _ in range(experts))
+
+    def forward(self, x):
+        weights, choices = self.router(x).topk(self.chosen)
+        results, places = [], []
+        for expert, (up, down) in enumerate(zip(self.up, self.down, strict=True)):
+            rows, which = torch.where(choices == expert)
+            gate, value = up(x[rows]).chunk(2, dim=-1)
+            results.append(down(F.silu(gate) * value))
+            places.append(rows * self.chosen + which)
+        each = torch.cat(results)[torch.cat(places).argsort()].unflatten(0, choices.shape)
+        return (weights.softmax(-1)[..., None] * each).sum(1)
+
+
+def test_experts_cost_what_is_counted():
+    config = replace(LLAMA, experts=6, chosen=2)
+    experts, x = Experts(config.width, config.hidden, 6, 2), torch.randn(48, 64, requires_grad=True)
+    names = ("router", "gate, up", "gated SiLU", "down", "add experts")
+    boxes = {box.name: box for box in budget.block_costs(config, 3, 16, itemsize=4) if box.name in names}
+    with FlopCounterMode(display=False) as counter:
+        experts(x)
+    assert counter.get_total_flops() == sum(boxes[name].flops for name in ("router", "gate, up", "down"))
+    kept = counting.kept_bytes(lambda: experts(x), experts.parameters())
+    assert kept == pytest.approx(sum(box.kept for box in boxes.values()), rel=0.02)  # choices and weights left out
+    assert sum(box.parameters for box in boxes.values()) == sum(p.numel() for p in experts.parameters())
+
+
+def test_decoding_reads_as_many_experts_as_the_texts_can_choose():
+    experts = {n: budget.decoding(NEW, n, 1).bytes - n * budget.kv_bytes(NEW) for n in (1, 2, 3, 4)}
+    per_text = 2 * 2 * NEW.layers * NEW.mlp_matrices  # of 2 experts, in 2 bytes each
+    assert experts[2] - experts[1] == experts[3] - experts[2] == per_text
+    assert experts[4] == experts[3] == 2 * (NEW.parameters - NEW.vocabulary * NEW.width)
+
+
+@pytest.mark.parametrize(("tokens", "places"), [(1, 4), (8, 32), (9, 3 * 8 + 9), (1000, 3 * 8 + 1000)])
+def test_a_block_with_a_window_caches_its_last_tokens(tokens, places):
+    assert budget.kv_bytes(NEW, tokens=tokens) == 2 * 2 * NEW.key_width * places
+    assert budget.decoding(NEW, 5, tokens).memory["KV cache"] == 5 * budget.kv_bytes(NEW, tokens=tokens)
+
+
+def test_what_a_token_does_not_see_costs_no_products():
+    whole, near = (budget.block_costs(NEW, 1, 1024, window=window) for window in (0, 128))
+    for name in ("scores", "weighted sum"):
+        (far,), (close,) = ([box for box in boxes if box.name == name] for boxes in (whole, near))
+        assert far.flops == 8 * close.flops
+    assert budget.block_costs(NEW, 1, 64, window=128) == budget.block_costs(NEW, 1, 64)
+
+
 PUBLIC = {
     "training": budget.training, "decoding": budget.decoding, "block_costs": budget.block_costs,
     "traced_step": lambda config, batch, tokens: budget.traced_step(replace(config, context=tokens), batch),
