@@ -1,58 +1,111 @@
-"""What every view is: traits that a module draws in the browser; a picture and words where there is none."""
+"""What every view is: traits that a module draws in the browser; a picture and words where there is none.
+
+The modules are JavaScript, one a view on one toolkit, whose first lines say how to write another. They lie where
+JupyterLab looks for them, in .jupyter, so that the course's extension draws a stored view before anything has run.
+Elsewhere (VS Code, Colab) anywidget draws the same modules, and an exported page holds a copy of them.
+"""
 
 import base64
 import dataclasses
 import html
 import json
+import os
+import re
+import sys
+import sysconfig
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
 import anywidget
+from traitlets import Dict, List, Unicode
 
-MIME = "application/vnd.resource-accounting.view+json"  # in a stored output: what a page needs to draw the view
+from helpers import draw
+
+MIME = "application/vnd.resource-accounting.view+json"  # in a stored output: what is needed to draw the view
 STATE = {"sync": True, "state": True}  # tags of a trait that the browser shows and changes
-CONSTANT = {"sync": True, "constant": True}  # tags of one that it needs, and nobody changes
-_HERE = Path(__file__).parent
+GIVEN = {"sync": True, "given": True}  # tags of one that it needs, and only Python sets
+_FOLDER = Path("share", "jupyter", "labextensions", "resource-accounting", "static", "explore")
+_CHECKOUT = Path(__file__).resolve().parents[2] / ".jupyter" / _FOLDER
+_HERE = _CHECKOUT if _CHECKOUT.is_dir() else Path(sysconfig.get_path("data")) / _FOLDER
 
 
 def _text(name: str) -> str:
     return (_HERE / name).read_text(encoding="utf-8")
 
 
+def _module(name: str) -> str:
+    """A view's module and the toolkit that it imports, as one module."""
+    toolkit = _text("toolkit.js")
+    exported = re.findall(r"^export (?:const|function) (\w+)", toolkit, re.MULTILINE)
+    toolkit = re.sub(r"^export ", "", toolkit, flags=re.MULTILINE)
+    line = re.compile(r'^import (\{[^}]*\}) from "\./toolkit\.js";', re.MULTILINE)
+    view, imports = line.subn(r"const \1 = toolkit;", _text(name))
+    if imports != 1:
+        raise ValueError(f'{name} has {imports} lines like: import {{ h, s }} from "./toolkit.js"; it must have one')
+    return f"const toolkit = (() => {{\n{toolkit}\nreturn {{ {', '.join(exported)} }};\n}})();\n{view}"
+
+
 class View(anywidget.AnyWidget):
     """A view: its state are traits, to be read and set from Python. The browser says where they do not fit together.
 
     A subclass names its module, `class Bits(View, module="bits.js")`, and draws in `_drawing` what is stored of it.
+    Predictions that the reader has made are in `predicted`, by name; `revealed` names those with their answer shown.
     """
 
     kinds: ClassVar[dict[str, type["View"]]] = {}
     kind: ClassVar[str]
     _css = _text("style.css")
 
+    predicted, revealed = Dict().tag(**STATE), List(Unicode()).tag(**STATE)
+
     def __init_subclass__(cls, module: str = "", **kwargs: Any) -> None:
         if module:  # else it is a class that anywidget makes of one
-            cls._esm, cls.kind = _text("shared.js") + _text(module), module.removesuffix(".js")
+            cls._esm, cls.kind = _module(module), module.removesuffix(".js")
             cls.kinds[cls.kind] = cls
         super().__init_subclass__(**kwargs)
 
     def __init__(self, **values: Any) -> None:
-        if unknown := set(values).difference(self.trait_names(state=True)):
+        if unknown := set(values).difference(self.trait_names(state=True), self.trait_names(given=True)):
             raise TypeError(f"this view has no {min(unknown)}, only {', '.join(self.trait_names(state=True))}")
         super().__init__(**values)
         picture = self._drawing()
         first = dataclasses.replace(picture, kind=f"Interactive view. {picture.kind}")
         data, self._metadata = first._repr_mimebundle_()
-        self._data = data | {MIME: {"view": self.kind, "state": self.state}}
+        given = {name: getattr(self, name) for name in self.trait_names(given=True)}
+        stored = {"view": self.kind, "state": self.state, "given": _json(given)}
+        self._data = data | {MIME: stored}
 
     @property
     def state(self) -> dict[str, Any]:
         """The values of the traits that the browser shows and changes."""
         return {name: getattr(self, name) for name in self.trait_names(state=True)}
 
+    def _drawing(self) -> draw.Drawing:
+        """The picture of the first state."""
+        raise NotImplementedError
+
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        live, _ = super()._repr_mimebundle_(**kwargs)
-        return live | self._data, self._metadata
+        # The extension keeps in step with the widget of this id while its kernel lives.
+        metadata = self._metadata | {MIME: {"model": self.model_id}}
+        if _drawn_by_the_extension():
+            return self._data, metadata
+        widget = super()._repr_mimebundle_(**kwargs)
+        return (widget[0] if widget else {}) | self._data, metadata
+
+
+def _drawn_by_the_extension() -> bool:
+    """Whether a Jupyter server has started this kernel, as its variable tells.
+
+    Its front end draws the stored view with the course's extension, and where that is not installed, it shows the
+    picture. A widget it would prefer to both, and without anywidget on the server show an error in its place.
+    Colab and VS Code know no such extensions, but anywidget.
+    """
+    return "JPY_SESSION_NAME" in os.environ and "google.colab" not in sys.modules
+
+
+def _json(values: Mapping[str, Any]) -> str:
+    return json.dumps(values, ensure_ascii=False, separators=(",", ":"))
 
 
 def live(output: Mapping[str, Any]) -> str:
@@ -64,10 +117,9 @@ def live(output: Mapping[str, Any]) -> str:
     if not stored:
         return ""
     view = View.kinds[stored["view"]]
-    constants = {name: trait.default() for name, trait in view.class_traits(constant=True).items()}
     png, alt = output["data"]["image/png"], html.escape(output["metadata"]["image/png"]["alt"])
     png = base64.b64encode(png).decode() if isinstance(png, bytes) else png.replace("\n", "")
-    values = json.dumps(constants | stored["state"], ensure_ascii=False)
+    values = _json(json.loads(stored["given"]) | stored["state"])
     script = f'{view._esm}\nconst VIEW = "{view.kind}", STATE = {values};\n{_text("page.js")}'
     script = script.replace("export default", "const module =").replace("</", "<\\/")  # which would end the script
     return (

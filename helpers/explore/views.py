@@ -7,16 +7,22 @@ import torch
 from traitlets import Bool, Dict, Enum, Float, Int, List, Unicode
 
 from helpers import budget, draw, formats, specs, units
-from helpers.explore.view import CONSTANT, STATE, View
+from helpers.explore.view import GIVEN, STATE, View
 from helpers.formats import FloatFormat
 from helpers.model import MODELS, Config
 from helpers.roofline import Roofline
 from helpers.storage import plan_view
 
 _FIRST = "NVIDIA H100 SXM5"
+_SPECS = {spec.name: spec for spec in specs.table()}
 _MACHINES = {
-    spec.name: {"rates": {**spec.vector, **spec.matrix}, "bandwidth": spec.bandwidth, "memory": spec.memory}
-    for spec in specs.table()
+    name: {
+        "rates": {**spec.vector, **spec.matrix},
+        "vector": spec.elementwise,
+        "bandwidth": spec.bandwidth,
+        "memory": spec.memory,
+    }
+    for name, spec in _SPECS.items()
 }
 
 
@@ -27,7 +33,7 @@ class Bits(View, module="bits.js"):
     """
 
     format, bits = Enum(list(formats.FORMATS)).tag(**STATE), Unicode().tag(**STATE)
-    formats = Dict(default_value={name: asdict(fmt) for name, fmt in formats.FORMATS.items()}).tag(**CONSTANT)
+    formats = Dict(default_value={name: asdict(fmt) for name, fmt in formats.FORMATS.items()}).tag(**GIVEN)
 
     def __init__(self, value: float = 1.0, fmt: FloatFormat | str | torch.dtype = "bfloat16") -> None:
         fmt = formats.format_of(fmt)
@@ -45,7 +51,7 @@ class Strides(View, module="strides.js"):
 
     shape, stride = (List(Int(min=0), first).tag(**STATE) for first in ([4, 6], [6, 1]))
     offset, wanted = Int(0, min=0).tag(**STATE), List(Int(min=-1), [24]).tag(**STATE)
-    cells, most = (Int(number).tag(**CONSTANT) for number in (24, 96))
+    cells, most = (Int(number).tag(**GIVEN) for number in (24, 96))
 
     @property
     def tensor(self) -> torch.Tensor:
@@ -64,20 +70,23 @@ ITEMSIZES = {"float64": 8, "float32": 4, "tfloat32": 4, "bfloat16": 2, "float16"
     "float8_e4m3fn": 1, "float8_e5m2": 1, "int8": 1, "float4_e2m1fn": 0.5,
 }  # fmt: skip
 _CACHED = 1024  # tokens in each sequence's cache
-# FLOPs and numbers moved, of a batch and a width.
-OPS = {
-    "ReLU": lambda batch, width: (batch * width, 2 * batch * width),
-    "GELU, fused": lambda batch, width: (9 * batch * width, 2 * batch * width),
-    "linear layer": lambda batch, width: (2 * batch * width**2, 2 * batch * width + width**2),
-    "decoding attention": lambda batch, width: (4 * batch * _CACHED * width, 2 * batch * width * (_CACHED + 1)),
-}
+# FLOPs and numbers moved, as terms [factor, power of the batch, power of the width], and the unit that computes.
+OPS: dict[str, dict[str, Any]] = {
+    "ReLU": {"terms": {"flops": [[1, 1, 1]], "numbers": [[2, 1, 1]]}, "unit": "vector"},
+    "GELU, fused": {"terms": {"flops": [[9, 1, 1]], "numbers": [[2, 1, 1]]}, "unit": "vector"},
+    "linear layer": {"terms": {"flops": [[2, 1, 2]], "numbers": [[2, 1, 1], [1, 0, 2]]}, "unit": "matrix"},
+    "decoding attention": {
+        "terms": {"flops": [[4 * _CACHED, 1, 1]], "numbers": [[2 * (_CACHED + 1), 1, 1]]}, "unit": "matrix",
+    },
+}  # fmt: skip
 
 
 class Roof(View, module="roofline.js"):
-    """A roofline to be moved: ridge, peak and slope by hand; machine, dtype, op and batch by choice.
+    """A roofline to be moved: ridge, peak and slope by hand; machine, dtype and op by choice, an op's batch by a drag.
 
-    Peak in FLOP/s and bandwidth in B/s are the machine's while they are None. Raises TraitError for an unknown machine
-    or dtype, ValueError where the machine has no rate for the dtype.
+    The ridge is asked first, unless `asked` is False. Peak in FLOP/s and bandwidth in B/s are the machine's while they
+    are None. Elementwise ops stand under the machine's vector unit, where its rate is known.
+    Raises TraitError for an unknown machine or dtype, ValueError where the machine has no rate for the dtype.
     """
 
     machine, dtype = Enum(list(_MACHINES), _FIRST).tag(**STATE), Enum(list(ITEMSIZES), "bfloat16").tag(**STATE)
@@ -85,24 +94,39 @@ class Roof(View, module="roofline.js"):
     peak = Float(None, min=1e10, max=2e16, allow_none=True).tag(**STATE)
     bandwidth = Float(None, min=1e9, max=3.2e13, allow_none=True).tag(**STATE)
     batch, width = Int(64, min=1, max=2**16).tag(**STATE), Int(4096, min=1, max=2**14).tag(**STATE)
-    machines, itemsizes = (Dict(default_value=known).tag(**CONSTANT) for known in (_MACHINES, ITEMSIZES))
-    cached = Int(_CACHED).tag(**CONSTANT)
+    machines: Dict = Dict(default_value=_MACHINES).tag(**GIVEN)
+    itemsizes: Dict = Dict(default_value=ITEMSIZES).tag(**GIVEN)
+    ops = List([{"name": name} | op for name, op in OPS.items()]).tag(**GIVEN)
+    ends = List([[0.05, 5e4], [1e10, 2e16]]).tag(**GIVEN)  # of the axes, in FLOP/B and FLOP/s
+    asked = Bool(True).tag(**GIVEN)
 
     @property
     def roof(self) -> Roofline:
         """The machine as it is shown, in FLOP/s and B/s."""
-        spec = specs.find(self.machine)
-        return Roofline(self.peak or spec.peak(self.dtype), self.bandwidth or spec.bandwidth)
+        spec = _SPECS[self.machine]
+        peak: float | None = self.peak
+        bandwidth: float | None = self.bandwidth
+        return Roofline(peak or spec.peak(self.dtype), bandwidth or spec.bandwidth)
+
+    def roof_of(self, op: str) -> Roofline:
+        """The roof that an op stands under: with the ceiling of the unit that computes it."""
+        vector = _SPECS[self.machine].elementwise
+        on_vector = OPS[op]["unit"] == "vector" and vector
+        return Roofline(vector, self.roof.bandwidth) if on_vector else self.roof
 
     def cost(self, op: str) -> tuple[float, float]:
         """The FLOPs and the bytes of an op."""
-        flops, numbers = OPS[op](self.batch, self.width)
+        flops, numbers = (
+            sum(factor * self.batch**b * self.width**d for factor, b, d in OPS[op]["terms"][what])
+            for what in ("flops", "numbers")
+        )
         return flops, numbers * ITEMSIZES[self.dtype]
 
     def _drawing(self) -> draw.Drawing:
-        costs = {op: self.cost(op) for op in OPS}
-        at = {op: flops / nbytes for op, (flops, nbytes) in costs.items()}
-        points = [draw.Point(op, x, self.roof.attainable(x)) for op, x in at.items()]
+        points = []
+        for op in OPS:
+            flops, nbytes = self.cost(op)
+            points.append(draw.Point(op, flops / nbytes, self.roof_of(op).attainable(flops / nbytes)))
         return draw.roofline({self.machine: self.roof}, points, f"{self.machine}, {self.dtype}, batch {self.batch}")
 
 
@@ -141,8 +165,9 @@ class Plan(View, module="budget.js"):
     task, precision = Enum(["training", "decoding"]).tag(**STATE), Enum(list(_PRECISIONS)).tag(**STATE)
     devices, batch = (Int(first, min=1, max=2**14).tag(**STATE) for first in (8, 1))
     tokens, recompute = Int(4096, min=128, max=2**17).tag(**STATE), Bool().tag(**STATE)
-    models = Dict(default_value={name: _facts(config) for name, config in MODELS.items()}).tag(**CONSTANT)
-    machines, precisions = (Dict(default_value=known).tag(**CONSTANT) for known in (_MACHINES, _PRECISIONS))
+    models = Dict(default_value={name: _facts(config) for name, config in MODELS.items()}).tag(**GIVEN)
+    machines: Dict = Dict(default_value=_MACHINES).tag(**GIVEN)
+    precisions: Dict = Dict(default_value=_PRECISIONS).tag(**GIVEN)
 
     def __init__(self, model: str = "Llama 3 8B", machine: str = _FIRST, task: str = "training") -> None:
         super().__init__(model=model, machine=machine, task=task, precision="mixed bfloat16")
@@ -150,7 +175,7 @@ class Plan(View, module="budget.js"):
     @property
     def roof(self) -> Roofline:
         """The roofline of one device, in FLOP/s and B/s."""
-        return Roofline(specs.find(self.machine).peak(self.precision.split()[-1]), specs.find(self.machine).bandwidth)
+        return Roofline(_SPECS[self.machine].peak(self.precision.split()[-1]), _SPECS[self.machine].bandwidth)
 
     @property
     def step(self) -> budget.Step:
@@ -163,7 +188,7 @@ class Plan(View, module="budget.js"):
         return budget.training(model, **sizes, precision=self.precision, recompute=self.recompute)
 
     def _drawing(self) -> draw.Drawing:
-        step, capacity = self.step, specs.find(self.machine).memory
+        step, capacity = self.step, _SPECS[self.machine].memory
         fits = "fits" if step.peak <= capacity else "does not fit"
         title = f"{self.model} on {self.devices} × {self.machine.removeprefix('NVIDIA ')} "
         title += f"{fits}: {units.si(step.peak, 'B')} per device"

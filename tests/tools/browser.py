@@ -128,16 +128,20 @@ class Desk:
     def open(self, name: str) -> None:
         """Open a notebook, one of the course as it is stored, with a kernel that is ready, in place of the last one."""
         self.close()
-        if (stored := ROOT / "notebooks" / name).exists():
-            shutil.copy(stored, self.folder)
-        self.do("docmanager:open", path=f"notebooks/{name}")
-        self.page.evaluate("""async () => {
-            const panel = jupyterapp.shell.currentWidget;
+        if (original := ROOT / "notebooks" / name).exists():
+            shutil.copy(original, self.folder)
+        self.page.evaluate(
+            """async (path) => {
+            // The widget that the command gives: what is current may on a busy machine still be another.
+            const panel = await jupyterapp.commands.execute("docmanager:open", { path });
             await Promise.all([panel.context.ready, panel.revealed, panel.sessionContext.ready]);
             await panel.sessionContext.session.kernel.info;
             // The widgets' own first question has its answer then, too: a kernel that is busy before loses a view.
             await panel.sessionContext.session.kernel.requestCommInfo({target_name: "jupyter.widget"});
-        }""")
+            jupyterapp.shell.activateById(panel.id);
+        }""",
+            f"notebooks/{name}",
+        )
 
     def close(self) -> None:
         """Save and close the open notebook, and end its kernel."""

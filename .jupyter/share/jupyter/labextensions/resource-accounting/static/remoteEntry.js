@@ -1,14 +1,15 @@
-// What JupyterLab leaves out: alt texts of pictures in outputs, for people who use a screen reader; and keys for slides.
-// Written by hand, without a build step: what JupyterLab asks of an extension is an object with `init` and `get`
+// What JupyterLab leaves out: alt texts of pictures in outputs, for people who use a screen reader; the living pictures,
+// alive before anything has run; and keys for slides. Written by hand, without a build step: what JupyterLab asks of an extension is an object with `init` and `get`
 // (webpack's module federation), found under the name in package.json.
 (window._JUPYTERLAB ??= {})["resource-accounting"] = (() => {
   let shared;
+  const here = document.currentScript.src;
+  const known = async (name) => (await Object.values(shared[name])[0].get())();
 
   // An output's picture has its alt text in the metadata, `metadata["image/png"]["alt"]`, and JupyterLab draws it
   // without. This adds the text to JupyterLab's own renderer and leaves the rest to that.
   async function pictures() {
-    const [version] = Object.values(shared["@jupyterlab/rendermime"]);
-    const { RenderedImage, imageRendererFactory } = (await version.get())();
+    const { RenderedImage, imageRendererFactory } = await known("@jupyterlab/rendermime");
     class DescribedImage extends RenderedImage {
       async render(model) {
         await super.render(model);
@@ -26,8 +27,7 @@
   // the next slide, so that nobody sees what came out, and to a cell of notes, which shows as a blank page that no key
   // leaves. Here it runs the cell and stays until what came out was seen; pressed again, and on text, it goes on.
   async function deck() {
-    const [version] = Object.values(shared["@jupyterlab/notebook"]);
-    const { INotebookTracker } = (await version.get())();
+    const { INotebookTracker } = await known("@jupyterlab/notebook");
     const type = (cell) => cell?.model.getMetadata("slideshow")?.slide_type ?? "";
     const hidden = (cell) => ["notes", "skip"].includes(type(cell));
     const presenting = () => document.body.dataset.jpDeckMode == "presenting";
@@ -58,10 +58,145 @@
     return { id: "resource-accounting:deck", autoStart: true, requires: [INotebookTracker], activate };
   }
 
+  // A living picture in a stored output, `{ view, state, given }`: its module lies beside this file. It needs no kernel.
+  // While the kernel lives that made the output, its widget and the picture keep in step, by Jupyter's widget messages;
+  // no widget manager takes part, so that it does not matter which widgets the server knows.
+  async function views() {
+    const TYPE = "application/vnd.resource-accounting.view+json";
+    const { INotebookTracker } = await known("@jupyterlab/notebook");
+    const { IRenderMimeRegistry } = await known("@jupyterlab/rendermime");
+    const { KernelMessage } = await known("@jupyterlab/services");
+    const { Widget } = await known("@lumino/widgets");
+    const twins = new Map(); // by the id of the widget: what is displayed twice has one state
+
+    // The state of a picture, in the form that its module asks for.
+    class Twin {
+      listeners = new Set();
+      waiting = {}; // what the kernel has not been told
+      constructor(values) {
+        this.values = values;
+      }
+      get(name) {
+        return this.values[name];
+      }
+      set(name, value) {
+        this.values[name] = value;
+        this.waiting[name] = value;
+      }
+      save_changes() {
+        this.listeners.forEach((listener) => listener());
+        this.send();
+      }
+      on(event, listener) {
+        this.listeners.add(listener);
+      }
+      off(event, listener) {
+        this.listeners.delete(listener);
+      }
+
+      // One message at a time: what changes meanwhile goes with the next.
+      async send() {
+        if (!this.kernel || this.sending || !Object.keys(this.waiting).length) return;
+        this.sending = true;
+        const state = this.waiting;
+        this.waiting = {};
+        await this.tell({ method: "update", state, buffer_paths: [] }).catch(() => {});
+        this.sending = false;
+        this.send();
+      }
+      tell(data) {
+        const { clientId: session, username } = this.kernel;
+        const content = { comm_id: this.id, data };
+        const message = KernelMessage.createMessage({ msgType: "comm_msg", channel: "shell", session, username, content });
+        return this.kernel.sendShellMessage(message, false, true).done;
+      }
+
+      // From now on the widget of this id, if the kernel has it, and this are one.
+      async join(kernel, id) {
+        if (this.kernel || !kernel || !id) return;
+        const { content } = await kernel.requestCommInfo({ target_name: "jupyter.widget" });
+        if (this.kernel || !content.comms?.[id]) return;
+        Object.assign(this, { kernel, id });
+        kernel.iopubMessage.connect(this.receive, this);
+        kernel.statusChanged.connect(this.part, this);
+        if (Object.keys(this.waiting).length) this.send();
+        else this.tell({ method: "request_state" }).catch(() => {});
+      }
+      part(kernel, status) {
+        if (!/restarting|terminating|dead/.test(status)) return;
+        kernel.iopubMessage.disconnect(this.receive, this);
+        kernel.statusChanged.disconnect(this.part, this);
+        this.kernel = null;
+      }
+      receive(kernel, { header, content }) {
+        if (header.msg_type !== "comm_msg" || content.comm_id !== this.id || content.data.method !== "update") return;
+        for (const [name, value] of Object.entries(content.data.state)) {
+          if (name in this.values && !(name in this.waiting)) this.values[name] = value;
+        }
+        this.listeners.forEach((listener) => listener());
+      }
+    }
+
+    const style = document.createElement("link");
+    Object.assign(style, { rel: "stylesheet", href: new URL("explore/style.css", here).href });
+
+    function factory(tracker) {
+      class LivingPicture extends Widget {
+        async renderModel({ data, metadata }) {
+          const { view, state, given } = data[TYPE];
+          this.widget = metadata[TYPE]?.model;
+          this.stop?.();
+          try {
+            if (!/^[a-z_]+$/.test(view)) throw new Error(`no view ${view}`);
+            const { default: module } = await import(new URL(`explore/${view}.js`, here).href);
+            this.twin = twins.get(this.widget) ?? new Twin({ ...JSON.parse(given), ...state });
+            if (this.widget) twins.set(this.widget, this.twin);
+            const place = document.createElement("div");
+            this.node.replaceChildren(place);
+            this.stop = module.render({ model: this.twin, el: place });
+            this.join();
+          } catch (error) {
+            console.warn("The stored picture stands for a view that this version does not draw.", error);
+            this.showPicture(data, metadata);
+          }
+        }
+        showPicture(data, metadata) {
+          const image = new Image();
+          image.src = `data:image/png;base64,${data["image/png"]}`;
+          image.alt = metadata["image/png"]?.alt ?? data["text/plain"];
+          image.style.maxWidth = "100%";
+          this.node.replaceChildren(data["image/png"] ? image : String(data["text/plain"]));
+        }
+        onAfterAttach() {
+          this.join();
+        }
+        async join() {
+          const panel = tracker.find((panel) => panel.node.contains(this.node));
+          if (!panel || !this.twin || !this.widget) return;
+          await panel.sessionContext.ready;
+          await this.twin.join(panel.sessionContext.session?.kernel, this.widget);
+        }
+        dispose() {
+          this.stop?.();
+          super.dispose();
+        }
+      }
+      return { safe: true, mimeTypes: [TYPE], createRenderer: () => new LivingPicture() };
+    }
+
+    function activate(app, tracker, rendermime) {
+      document.head.append(style);
+      rendermime.addFactory(factory(tracker), -100); // before widgets and pictures
+    }
+    return { id: "resource-accounting:views", autoStart: true, requires: [INotebookTracker, IRenderMimeRegistry], activate };
+  }
+
+  const plugins = async () => [await views(), await deck()];
+
   return {
     init: (scope) => void (shared = scope),
     get: async (part) => {
-      const extension = await { "./pictures": pictures, "./deck": deck }[part]();
+      const extension = await { "./pictures": pictures, "./plugins": plugins }[part]();
       return () => extension;
     },
   };

@@ -1,5 +1,7 @@
 // The bits of a number: the bits are clicked, and so are the numbers beside it. State: `format`, `bits` ("0" and "1").
 
+import { arrows, beside, button, choice, digits, field, h, labelled, picture, plain, s, shown } from "./toolkit.js";
+
 const size = (fmt) => 1 + fmt.exponent_bits + fmt.fraction_bits;
 
 // As helpers.formats: the largest finite code, the codes of infinity and of a NaN, null where there is none.
@@ -86,10 +88,10 @@ const checkBits = ({ format, bits, formats }) => {
     : `${format} has ${size(fmt)} bits, each 0 or 1; this is ${bits}.`;
 };
 
-export default view(["format", "bits", "formats"], checkBits, (ui) => {
+export default picture({ state: ["format", "bits"], given: ["formats"], check: checkBits, draw: (ui) => {
   const { formats, bits, format } = ui.state, { width, em } = ui, fmt = formats[format];
   const number = decode(BigInt(`0b${bits}`), fmt), { max, inf, nan } = limits(fmt), count = bits.length;
-  const show = (code, own) => ui.set({ bits: code.toString(2).padStart(count, "0") }, own);
+  const show = (code, own) => ui.set({ bits: code.toString(2).padStart(count, "0") }) && ui.keep(own ?? {});
   const step = (by) => {
     const code = neighbour(number, fmt, by);
     if (code === null) return ui.say(number.kind === "nan" ? "A NaN has no neighbours."
@@ -105,8 +107,8 @@ export default view(["format", "bits", "formats"], checkBits, (ui) => {
   const change = (name) => {
     const other = formats[name], code = encode(number.value, other);
     if (code === null) return ui.say(`${name} has no NaN; every one of its patterns is a finite number.`), ui.redraw();
-    ui.set({ format: name, bits: code.toString(2).padStart(size(other), "0") },
-      { typed: ui.own.typed ?? number.value });
+    ui.set({ format: name, bits: code.toString(2).padStart(size(other), "0") });
+    ui.keep({ typed: ui.own.typed ?? number.value });
   };
 
   // The bits: a cell each, its field as a tint, its place value above.
@@ -197,4 +199,4 @@ export default view(["format", "bits", "formats"], checkBits, (ui) => {
     s("path", { d: `M${left - em} ${level}H${right + em}`, class: "stroke" }), marks,
     off && asked > first && asked < last && s("path", { d: `M${at(asked)} ${level}l-6 -12h12z`, class: "asked" })),
   ];
-});
+} });

@@ -1,6 +1,8 @@
 // A transformer's budget: batch and context are chosen on a map of what fits and what bounds. State: `model`,
 // `machine`, `task`, `precision`, `devices`, `batch`, `tokens`, `recompute`.
 
+import { beside, choice, duration, h, handle, lacking, picture, powers, range, s, shown, si, tick } from "./toolkit.js";
+
 const MAP = { batch: powers(0, 14), tokens: powers(7, 17) };
 const TINTS = { weights: "blue", gradients: "vermillion", moments: "green", "master copy": "purple",
   activations: "grey", "3 × logits": "yellow", "KV cache": "vermillion" };
@@ -48,8 +50,8 @@ function checkPlan({ model, models, machine, machines, task, precision, precisio
   return "";
 }
 
-export default view(["model", "machine", "task", "precision", "devices", "batch", "tokens", "recompute", "models",
-  "machines", "precisions"], checkPlan, (ui) => {
+export default picture({ state: ["model", "machine", "task", "precision", "devices", "batch", "tokens", "recompute"],
+  given: ["models", "machines", "precisions"], check: checkPlan, draw: (ui) => {
   const { models, machines, precisions, ...state } = ui.state, { em } = ui, { task, precision, devices, batch, tokens,
     recompute } = state;
   const model = models[state.model], spec = machines[state.machine];
@@ -122,7 +124,7 @@ export default view(["model", "machine", "task", "precision", "devices", "batch"
       "tokens each"),
     s("text", { x: (corner[0] + width) / 2, y: bottom + 2.2 * em, class: "name", "text-anchor": "middle" }, training
       ? "texts per device" : "texts in all"),
-    handle({ label: "batch and tokens", now: batch, tap: true,
+    handle({ label: "batch and tokens", value: batch, tap: true,
       text: `${batch} texts of ${tokens} tokens: ${fits ? `fits, ${bound}-bound` : "does not fit"}`,
       drag: (x, y) => choose(nearest(MAP.batch, (x - corner[0]) / side.x), nearest(MAP.tokens, (bottom - y) / side.y)),
       step: (dx, dy) => choose(shift(MAP.batch, batch, dx), shift(MAP.tokens, tokens, dy)) },
@@ -157,4 +159,4 @@ export default view(["model", "machine", "task", "precision", "devices", "batch"
           shown("made", si(made, made === 1 ? "token" : "tokens")), ": at most ", shown("rate", si(made / seconds,
             "tokens/s")), ", arithmetic at ",
           shown("share", si((100 * compute) / seconds, "%")), " of its peak."))));
-});
+} });

@@ -1,6 +1,8 @@
 // Shape, stride and offset on a storage: the marks above the cells are dragged, elements and cells are pointed at.
 // State: `shape`, `stride`, `offset`, and `wanted`, the shape of a view.
 
+import { button, choice, field, h, handle, picture, range, s, shown, tick } from "./toolkit.js";
+
 const EXAMPLES = {
   "4 rows of 6": [[4, 6], [6, 1], 0, [24]],
   "its transpose": [[6, 4], [1, 6], 0, [24]],
@@ -72,7 +74,7 @@ function plan(shape, stride, asked) {
   return { stride: result, reason: "wherever dimensions must merge, stride[k] = size[k + 1] · stride[k + 1]" };
 }
 
-export default view(["shape", "stride", "offset", "wanted", "cells", "most"], checkStrides, (ui) => {
+export default picture({ state: ["shape", "stride", "offset", "wanted"], given: ["cells", "most"], check: checkStrides, draw: (ui) => {
   const { shape, stride, offset, wanted, cells } = ui.state, { width, em, own } = ui, count = product(shape);
   const indices = Array.from({ length: count }, (_, place) =>
     shape.map((size, k) => Math.floor(place / product(shape.slice(k + 1))) % size));
@@ -128,7 +130,7 @@ export default view(["shape", "stride", "offset", "wanted", "cells", "most"], ch
     const [x, y] = corner(at), middle = x + side / 2, height = y - level * lane - 0.75 * em,
       left = middle > width - 8 * em;
     const [fx, fy] = from === undefined ? [] : corner(from);
-    return handle({ label, text, now: at, drag: (px, py) => cellAt(px, py) !== at && move(cellAt(px, py)),
+    return handle({ label, text, value: at, drag: (px, py) => cellAt(px, py) !== at && move(cellAt(px, py)),
       step: (dx, dy) => change(dx + dy) },
       fy === y && s("path", { d: `M${fx + side / 2} ${y - 3}V${height}H${middle}`, class: "stroke" }),
       s("path", { d: `M${middle} ${height}V${y - 3}`, class: "stroke" }),
@@ -189,4 +191,4 @@ export default view(["shape", "stride", "offset", "wanted", "cells", "most"], ch
       indices.map((_, place) => place), at ?? 0,
       lit === undefined || at === undefined ? "" : `element ${at}`, (element) => light({ element }))),
   ];
-});
+} });
