@@ -1,6 +1,26 @@
-"""Checks that a learner runs: `check(exercise, answer)` and `compare(guess, value)`.
+"""Checks that a learner runs: `check(exercise, answer)` and `compare(guess, value)`. Neither raises, whatever is given.
 
-Neither raises, whatever it is given: a half-written answer must not stop Run All.
+How a check works
+-----------------
+1. `names` finds the `Exercise` that the table of a notebook (`helpers.exercises`) put on the list: an oracle, readable
+   cases and a generator of random ones, and the mistakes that learners make, each a formula and a sentence.
+2. `judge` runs the answer on every input in the sandbox of `run`: on copies, in a thread of its own that is stopped
+   after ten seconds of its own time. Only a learner's calls run there; all else stands outside of that time. Random
+   generators, the cell's output and the caches of einops are left as they were.
+3. `answers.difference` puts each outcome beside the oracle's. Any spelling of the right answer counts (`amounts` reads
+   "40 MB"); a difference becomes words.
+4. Where something differs, `diagnose.explain` asks its rules one after the other what the answer did. The first is
+   `usual_mistake`: the one listed formula that gives the same in every case. The others say what found and right
+   numbers have in common. Where none speaks, the folded hint is named.
+5. A right answer to an exercise with a `cost` is counted in `costs`, on the devices of the inputs, and beside the
+   oracle's cost it may have `allowed_ratio`.
+6. `judge` makes the `Verdict`, two lines at most: the smallest call that differs, and one sentence. Of a single value
+   only the direction is said, since more would give it away.
+
+To add a rule, write a function in `diagnose` that takes an `Attempt` (the exercise, outcomes and right ones, the
+learner's function, safe to call again) and returns one sentence that is true in every case, or None; put it on
+`RULES_OF_CALLS` where it shall be asked, and its example into `tests/test_check.py`. `compare` is in `guess`, and uses
+the same spellings.
 """
 
 from helpers.check.guess import Comparison, compare

@@ -1,19 +1,23 @@
-"""What a call costs, as `count` says of it."""
+"""What a right answer costs, beside what it may cost."""
 
 import copy
-from collections.abc import Callable
-from functools import cache
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import cache, partial
+from typing import Any, NamedTuple
 
+import torch
 from torch.overrides import TorchFunctionMode
 
 from helpers import units
-from helpers.check.answers import described, written
+from helpers.check.run import OutOfTime, Sandbox
+from helpers.check.wording import call_text, error_text
 from helpers.counting import count
 from helpers.exercises import Exercise
 
+SECONDS = 60.0  # that counting may take: each operation is looked at, which takes longer than running it
 
-class _Uncountable(Exception):
+
+class Uncountable(Exception):
     """Says why a cost is unknown."""
 
 
@@ -29,47 +33,73 @@ class _Leaving(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
-def waste(exercise: Exercise, function: Callable[..., Any], advise: Callable[[list[float]], str]) -> str | None:
-    """What there is to say of a right answer that costs more than it must, or that nobody can count; else None.
-
-    `advise` says what to do about such costs.
-    """
+def costs(exercise: Exercise, function: Callable[..., Any], place: Sandbox) -> list[float]:
+    """What the exercise asks for, of each call that is scored. Raises Uncountable."""
+    known_costs(exercise, exercise.oracle)  # so that what counting imports is there, and takes none of the time
+    place.renew(SECONDS)
     try:
-        used = costs(exercise, function)
-    except _Uncountable as reason:
-        return f"what it costs cannot be counted: {reason}"
+        return [place.run(partial(_cost, exercise, function, case)) for case in scored(exercise)]
+    except OutOfTime:
+        raise Uncountable("that takes too long. Use few operations, on whole tensors.") from None
+
+
+@cache
+def known_costs(exercise: Exercise, formula: Callable[..., Any]) -> list[float]:
+    """The costs of the oracle, or of one of the wrong formulas, which do not change."""
+    return [_cost(exercise, formula, case) for case in scored(exercise)]
+
+
+def scored(exercise: Exercise) -> Sequence[tuple[Any, ...]]:
+    """The arguments of the calls that are counted."""
+    return exercise.counted_at or exercise.cases
+
+
+def _cost(exercise: Exercise, function: Callable[..., Any], arguments: tuple[Any, ...]) -> float:
+    """The cost of one call. A tensor that the function makes is on the device of its inputs, unless it says where."""
+    arguments = copy.deepcopy(arguments)
+    device = next((thing.device for thing in arguments if isinstance(thing, torch.Tensor)), torch.device("cpu"))
+    leaving = _Leaving()
+    try:
+        with device, leaving:
+            cost = count(function, *arguments)
+    except Exception as error:
+        if not leaving.name:
+            raise Uncountable(_reason(error)) from None
+    if leaving.name:
+        raise Uncountable(f"it leaves PyTorch ({leaving.name}). Stay with tensors.")
+    if cost.uncounted:
+        raise Uncountable(f"there is no rule for {', '.join(cost.uncounted)}. Use other operations.")
+    return getattr(cost, exercise.cost)
+
+
+def _reason(error: Exception) -> str:
+    text = str(error)
+    if "meta" in text and ("device" in text or "no data" in text):
+        return "it asks for another device, or for the numbers themselves. Make tensors on the device of the inputs."
+    return f"it raised {error_text(error)}."
+
+
+class Waste(NamedTuple):
+    """A call that costs more than it may, or less than can be, and what to say of that."""
+
+    call: str
+    words: str
+
+
+def waste(exercise: Exercise, used: Sequence[float]) -> Waste | None:
+    """The first call whose cost is larger than it may be, or too small to be all; None if there is none."""
     allowed = known_costs(exercise, exercise.oracle)
-    for arguments, mine, enough in zip(exercise.at or exercise.cases, used, allowed, strict=True):
+    for arguments, mine, enough in zip(scored(exercise), used, allowed, strict=True):
+        unit = exercise.unit or "B"
         digits = 4 if abs(mine - enough) > 1e-3 * enough else 7
-        amounts = [units.si(amount, exercise.unit or "B", digits) for amount in (mine, enough)]
+        mine_text, enough_text = (units.si(amount, unit, digits) for amount in (mine, enough))
+        call = call_text(exercise.name, arguments)
         if mine < enough / 10:
-            return f"only {amounts[0]} were seen of the {amounts[1]} that it takes. Where is the rest computed?"
-        if mine > exercise.room * enough:
+            missing = f"only {mine_text} were seen of the {enough_text} that it takes. Where is the rest computed?"
+            return Waste(call, missing)
+        limit = exercise.allowed_ratio * enough
+        if mine > limit:
             # A statement that leaves so much room names its limit; else it asks for what is enough.
-            limit = units.si(exercise.room * enough, exercise.unit or "B", digits) if exercise.room > 2 else amounts[1]
-            return f"{written(exercise, arguments)} takes {amounts[0]} where {limit} would do. {advise(used)}"
+            wanted = units.si(limit, unit, digits) if exercise.allowed_ratio > 2 else enough_text
+            return Waste(call, f"it takes {mine_text} where {wanted} would do.")
     return None
-
-
-def costs(exercise: Exercise, function: Callable[..., Any]) -> list[float]:
-    """What that exercise asks for, of each call that is scored. Raises an exception that says why it is unknown."""
-    found = []
-    for case in exercise.at or exercise.cases:
-        leaving = _Leaving()
-        try:
-            with leaving:
-                cost = count(function, *copy.deepcopy(case))
-        except Exception as error:
-            elsewhere = "a tensor made on the way is not on the device of the inputs. Use the numbers as they are."
-            if not leaving.name:
-                mixed = "device" in str(error) and "meta" in str(error)
-                raise _Uncountable(elsewhere if mixed else f"it raised {described(error)}.") from None
-        if leaving.name:
-            raise _Uncountable(f"it leaves PyTorch ({leaving.name}). Stay with tensors.")
-        if cost.uncounted:
-            raise _Uncountable(f"there is no rule for {', '.join(cost.uncounted)}. Use other operations.")
-        found.append(getattr(cost, exercise.cost))
-    return found
-
-
-known_costs = cache(costs)  # those of the oracle and of the wrong formulas, which do not change

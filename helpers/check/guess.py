@@ -2,15 +2,21 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from functools import partial
-from numbers import Real
-from operator import itemgetter
+from dataclasses import dataclass
 from typing import Any
 
 from helpers import units
-from helpers.check.answers import amount, described, difference, plain, scale, short
-from helpers.check.judge import _untouched
-from helpers.exercises import GUESSES, Exercise
+from helpers.check.amounts import amount, scale
+from helpers.check.answers import difference, is_number, plain, untouched
+from helpers.check.names import guess_named, no_guess
+from helpers.check.wording import error_text, printable
+from helpers.exercises import Exercise, Guess
+
+_SAME_RATIO = 5e-3  # relative, within which a guess is as good as right
+_COUNT_RATIO = 0.02  # relative, for counts above `_LARGE_COUNT`
+_LARGE_COUNT = 100
+_LARGEST_COUNT = 1000  # whole numbers from here on are no counts, but amounts
+_MEASURED_RATIO = 0.25  # relative, since measurements scatter
 
 
 class Comparison(str):
@@ -38,144 +44,252 @@ def compare(
     `about` names the guess on the list `GUESSES`, whose sentences are said after one was made: in the cell they would
     give it away. Never raises.
     """
-    if _untouched(guess):
-        unit = f" in {unit}" if unit else ""
-        return Comparison(f"Predict first: replace the ... by your guess{unit} and run the cell again.")
+    if untouched(guess):
+        in_unit = f" in {unit}" if unit else ""
+        return Comparison(f"Predict first: replace the ... by your guess{in_unit} and run the cell again.")
+    listed = guess_named(about) if about else Guess()
+    if listed is None:
+        return Comparison(no_guess(about))
     try:
-        if about and about not in GUESSES:
-            return Comparison(f"There is no guess named {about!r}. Is the name misspelt?")
-        known, wrong = GUESSES.get(about, ("", ()))
-        word = isinstance(guess, str) and _measure(guess, unit) is None and _measure(value, unit) is not None
-        if word and not any(isinstance(one, str) and _same(guess, one) for one, _ in wrong):  # such as "error"
-            of, example = f" of {unit}" if unit else "", "2.5e9" if unit in ("B", "FLOP", "B/s", "FLOP/s") else "3"
-            return Comparison(f"{short(guess)} cannot be read as a number{of}: write one, such as {example}.")
-        said = _compared(guess, value, unit, wrong, bool(measured))
-        disturbed = any(run.disturbed for run in (measured if isinstance(measured, list) else ()))
-        again = "The measurement was disturbed: run it again." if disturbed else ""
-        return Comparison(" ".join(filter(None, [*said, known, because, again])))
+        unreadable = _unreadable(guess, value, unit, listed)
+        if unreadable:
+            return Comparison(unreadable)
+        prediction = _Prediction.of(guess, value, unit, bool(measured))
+        sentences = [prediction.verdict(), prediction.mistake(listed.mistakes), listed.because, because]
+        if isinstance(measured, list) and any(run.disturbed for run in measured):
+            sentences.append("The measurement was disturbed: run it again.")
+        return Comparison(" ".join(filter(None, sentences)))
     except Exception as error:
-        return Comparison(f"You predicted {short(guess)}, which cannot be compared ({described(error)}).")
+        return Comparison(f"You predicted {printable(guess)}, which cannot be compared ({error_text(error)}).")
 
 
-def _compared(guess: Any, value: Any, unit: str, wrong: Sequence[tuple[Any, str]], measured: bool) -> Iterator[str]:
-    value = plain(value)
-    if isinstance(guess, str) and isinstance(value, list | tuple | set) and guess.count(",") == len(value) - 1:
-        words = [word.strip(" ()[]{}'\"") for word in guess.split(",")]  # "view, copy" or "2, 3"
-        guess = [word if (number := amount(word, "")) is None else number for word in words]
-    if isinstance(value, set):  # in any order
-        guess, value = sorted(guess) if isinstance(guess, set | list | tuple) else guess, sorted(value)
-    asked, right = _measure(guess, unit), _measure(value, unit)
-    if measured and right is not None and math.isnan(right):
-        yield f"You predicted {short(guess)}; here it cannot be measured."
-        return
-    if asked is None or right is None or not math.isfinite(asked) or not math.isfinite(right):
-        same = _same(guess, value) or _both_nan(asked, right)
-        verdict = "as predicted" if same else "not as predicted"
-        yield f"You predicted {short(guess)}; it is {short(value)}: {verdict}."
-    else:
-        good = _good(asked, right)
-        same = good or (measured and abs(asked - right) <= abs(right) / 4)
-        rounded = measured and isinstance(value, float)  # and no count, even where it is whole
-        apart = "near enough for a measurement" if same and not good else _apart(asked, right, unit, rounded)
-        yield f"You predicted {_quantity(asked, unit)}; it is {_quantity(right, unit)}: {apart}."
-    named = []  # how far the guess is from each mistake that it may be, and the mistake's sentence
-    for prediction, sentence in () if same else wrong:
-        prediction = prediction(value) if callable(prediction) else prediction
-        if isinstance(prediction, tuple) and None not in (asked, right):
-            named += [(math.inf, sentence)] * (prediction[0] <= asked <= prediction[1])  # a near one counts more
-            continue
-        theirs = _measure(prediction, unit)
-        numbers = None not in (asked, theirs)
-        counted = numbers and not unit and _counted(asked, theirs)
-        near = numbers and (_good(asked, theirs) if counted else math.isclose(asked, theirs, rel_tol=0.02))
-        near = near and (right is None or asked == theirs or 2 * abs(asked - theirs) < abs(asked - right))
-        if near or _both_nan(asked, theirs) or (not numbers and _same(guess, prediction)):
-            named.append((abs(asked - theirs) if numbers else 0, sentence))
-    if named:
-        yield min(named, key=itemgetter(0))[1]
-    elif asked and right and unit and not same and not isinstance(guess, str):
-        yield _meant(asked, right, unit)
+def _unreadable(guess: Any, value: Any, unit: str, listed: Guess) -> str | None:
+    """What to say of a text that is no number, where the value is one; None if no mistake on the list is that text."""
+    if not isinstance(guess, str) or _number_of(guess, unit) is not None or _number_of(value, unit) is None:
+        return None
+    if any(isinstance(wrong, str) and _is_spelling(guess, wrong) for wrong, _ in listed.mistakes):  # such as "error"
+        return None
+    of_unit = f" of {unit}" if unit else ""
+    example = "2.5e9" if unit in ("B", "FLOP", "B/s", "FLOP/s") else "3"
+    return f"{printable(guess)} cannot be read as a number{of_unit}: write one, such as {example}."
 
 
-def _meant(asked: float, right: float, unit: str) -> str:
-    """What else the number may have been meant as, if so it would be near the value; else nothing."""
-    if unit == "%":
-        fraction, change = 100 * asked, 100 * (asked - 1)
-        if 0.5 < fraction / right < 2:
-            return f"If that is a fraction, it is {_digits(fraction)} %."
-        more = f"{_digits(abs(change))} % {'more' if change > 0 else 'less'}"
-        return f"If that is a factor, it is {more}." if 0.5 < change / right < 2 else ""
-    ratio, step = right / asked, 1024.0 if "iB" in unit else 1000.0
-    steps = round(math.log(ratio, step)) if 0 < ratio < math.inf else 0
-    typed = 0.1 <= abs(asked) < 1e4 or 1 < step**-steps <= scale(unit)[0]  # as nobody writes 1e-9
-    near = typed and 1 <= abs(steps) <= 5 and 0.5 < ratio / step**steps < 2 and "/" not in unit
-    meant = _quantity(asked * step**steps, unit) if near else ""
-    return meant and f'If you mean {meant}, write "{meant}".'
-
-
-def _measure(thing: Any, unit: str) -> float | None:
+def _number_of(thing: Any, unit: str) -> float | None:
     """A number of that unit, however it is spelled; None for anything else."""
     thing = plain(thing)
     while isinstance(thing, list) and len(thing) == 1:
         thing = thing[0]
-    thing = amount(thing, unit) if isinstance(thing, str) else thing
-    return thing if isinstance(thing, Real) and not isinstance(thing, bool) else None
+    if isinstance(thing, str):
+        return amount(thing, unit)
+    return thing if is_number(thing) else None
 
 
-def _same(found: Any, right: Any) -> bool:
-    words = [word for word in (right if isinstance(right, list | tuple) else [right]) if isinstance(word, str)]
+def _is_spelling(found: Any, right: Any) -> bool:
+    """Whether one thing is another, as a check would accept it."""
+    entries = right if isinstance(right, list | tuple) else [right]
+    words = [entry for entry in entries if isinstance(entry, str)]
     return difference(found, plain(right), Exercise("compare", plain, words=words)) is None
 
 
-def _both_nan(one: float | None, other: float | None) -> bool:
-    return None not in (one, other) and math.isnan(one) and math.isnan(other)
+@dataclass(frozen=True)
+class _Prediction:
+    """A guess and the value, as they are shown, and as numbers of the unit where both are; otherwise None."""
+
+    guess: Any
+    value: Any
+    unit: str
+    measured: bool
+    guessed: float | None
+    right: float | None
+
+    @classmethod
+    def of(cls, guess: Any, value: Any, unit: str, measured: bool) -> "_Prediction":
+        value = plain(value)
+        if isinstance(guess, str) and isinstance(value, list | tuple | set) and guess.count(",") == len(value) - 1:
+            guess = _entries(guess)
+        if isinstance(value, set):  # in any order
+            guess = sorted(guess) if isinstance(guess, set | list | tuple) else guess
+            value = sorted(value)
+        return cls(guess, value, unit, measured, _number_of(guess, unit), _number_of(value, unit))
+
+    @property
+    def numbers(self) -> tuple[float, float] | None:
+        """Guess and value as numbers, where both are, and finite."""
+        if self.guessed is None or self.right is None:
+            return None
+        return (self.guessed, self.right) if math.isfinite(self.guessed) and math.isfinite(self.right) else None
+
+    @property
+    def cannot_be_measured(self) -> bool:
+        """Whether there is no value here."""
+        return self.measured and self.right is not None and math.isnan(self.right)
+
+    @property
+    def is_right(self) -> bool:
+        """Whether it is as good as right, or near enough for a measurement."""
+        if not self.numbers:
+            return _is_spelling(self.guess, self.value) or _both_nan(self.guessed, self.right)
+        guessed, right = self.numbers
+        is_near = self.measured and abs(guessed - right) <= _MEASURED_RATIO * abs(right)
+        return is_near or _as_good(guessed, right)
+
+    def verdict(self) -> str:
+        """Both, and how far apart they are."""
+        if self.cannot_be_measured:
+            return f"You predicted {printable(self.guess)}; here it cannot be measured."
+        if not self.numbers:
+            verdict = "as predicted" if self.is_right else "not as predicted"
+            return f"You predicted {printable(self.guess)}; it is {printable(self.value)}: {verdict}."
+        guess_text, value_text = (_with_unit(number, self.unit) for number in self.numbers)
+        return f"You predicted {guess_text}; it is {value_text}: {self._distance(*self.numbers)}."
+
+    def _distance(self, guessed: float, right: float) -> str:
+        if guessed == right:
+            return "exactly right"
+        if _as_good(guessed, right) and _may_be_compared(guessed, right):
+            return "as good as right"
+        if self.is_right:
+            return "near enough for a measurement"
+        side = "high" if guessed > right else "low"
+        if not _may_be_compared(guessed, right):
+            return f"too {side}"
+        return self._how_far(guessed, right, side)
+
+    def _how_far(self, guessed: float, right: float, side: str) -> str:
+        if self.unit == "%":
+            points = _digits(abs(guessed - right))
+            plural = "" if points == "1" else "s"
+            return f"{points} point{plural} too {side}"
+        factor = max(guessed / right, right / guessed)
+        if factor >= 2:
+            return f"too {side} by a factor of {_digits(factor)}"
+        scatters = self.measured and isinstance(self.value, float)  # so it is no count, even where it is whole
+        if not self.unit and not scatters and _are_counts(guessed, right):
+            return f"{abs(guessed - right):.0f} too {side}"
+        percent = abs(guessed / right - 1) * 100
+        percent_text = f"{percent:.0f}" if percent >= 10 else f"{percent:.2g}"
+        return f"{percent_text} % too {side}"
+
+    def mistake(self, mistakes: Sequence[tuple[Any, str]]) -> str | None:
+        """The sentence of the listed mistake that is nearest to the guess, or what else the number may mean."""
+        if self.cannot_be_measured or self.is_right:
+            return None
+        named = list(self._named(mistakes))
+        if named:
+            _, sentence = min(named, key=lambda distance_and_sentence: distance_and_sentence[0])
+            return sentence
+        if self.guessed and self.right and self.unit and not isinstance(self.guess, str):
+            return _other_meaning(self.guessed, self.right, self.unit)
+        return None
+
+    def _named(self, mistakes: Sequence[tuple[Any, str]]) -> Iterator[tuple[float, str]]:
+        """How far the guess is from each mistake that it may be, and the mistake's sentence."""
+        for wrong, sentence in mistakes:
+            if callable(wrong):
+                wrong = wrong(self.value)
+            if isinstance(wrong, tuple) and self.guessed is not None and self.right is not None:
+                low, high = wrong
+                if low <= self.guessed <= high:
+                    yield math.inf, sentence  # one that is a number counts more
+            elif self._is_mistake(wrong):
+                yield self._distance_to(_number_of(wrong, self.unit)), sentence
+
+    def _distance_to(self, number: float | None) -> float:
+        if self.guessed is None or number is None or math.isnan(number):
+            return 0
+        return abs(self.guessed - number)
+
+    def _is_mistake(self, wrong: Any) -> bool:
+        number = _number_of(wrong, self.unit)
+        if self.guessed is None or number is None:
+            return _is_spelling(self.guess, wrong)
+        if _both_nan(self.guessed, number) or self.guessed == number:
+            return True
+        if not self.unit and _are_counts(self.guessed, number):
+            is_near = _as_good(self.guessed, number)
+        else:
+            is_near = math.isclose(self.guessed, number, rel_tol=_COUNT_RATIO)
+        is_nearer_than_right = self.right is None or 2 * abs(self.guessed - number) < abs(self.guessed - self.right)
+        return is_near and is_nearer_than_right
 
 
-def _apart(asked: float, right: float, unit: str, rounded: bool) -> str:
-    if asked == right:
-        return "exactly right"
-    side = "high" if asked > right else "low"
-    if not right or not asked or (asked < 0) != (right < 0):
-        return f"too {side}"
-    if unit == "%" and not _good(asked, right):
-        far = _digits(abs(asked - right))
-        return f"{far} point{'s' * (far != '1')} too {side}"
-    factor = max(asked / right, right / asked)
-    if factor >= 2:
-        return f"too {side} by a factor of {_digits(factor)}"
-    if not unit and not rounded and _counted(asked, right) and not _good(asked, right):
-        return f"{abs(asked - right):.0f} too {side}"
-    percent = abs(asked / right - 1) * 100
-    return "as good as right" if _good(asked, right) else f"{percent:{'.0f' if percent >= 10 else '.2g'}} % too {side}"
+def _entries(text: str) -> list[Any]:
+    """The words and numbers of "view, copy" or "(2, 3)"."""
+    words = [word.strip(" ()[]{}'\"") for word in text.split(",")]
+    numbers = [amount(word, "") for word in words]
+    return [word if number is None else number for word, number in zip(words, numbers, strict=True)]
 
 
-def _good(asked: float, right: float) -> bool:
+def _both_nan(first: float | None, second: float | None) -> bool:
+    return first is not None and second is not None and math.isnan(first) and math.isnan(second)
+
+
+def _may_be_compared(guessed: float, right: float) -> bool:
+    """Whether their ratio says anything."""
+    return bool(guessed and right) and (guessed < 0) == (right < 0)
+
+
+def _as_good(guessed: float, right: float) -> bool:
     """Whether a prediction is as good as right: within 0.5 %, or in two digits, or a count above 100 within 2 %.
 
     Smaller counts and powers of two must be exact: 257 is not 256.
     """
-    if asked == right:
+    if guessed == right:
         return True
-    if _counted(asked, right):
-        return abs(right) > 100 and abs(math.frexp(right)[0]) != 0.5 and math.isclose(asked, right, rel_tol=0.02)
-    return math.isclose(asked, right, rel_tol=5e-3) or math.isclose(asked, float(f"{right:.1e}"))
+    if _are_counts(guessed, right):
+        is_power_of_two = abs(math.frexp(right)[0]) == 0.5
+        is_near = math.isclose(guessed, right, rel_tol=_COUNT_RATIO)
+        return abs(right) > _LARGE_COUNT and not is_power_of_two and is_near
+    return math.isclose(guessed, right, rel_tol=_SAME_RATIO) or math.isclose(guessed, float(f"{right:.1e}"))
 
 
-def _counted(asked: float, right: float) -> bool:
+def _are_counts(guessed: float, right: float) -> bool:
     """Whether both are whole numbers that somebody counts."""
-    return float(asked).is_integer() and float(right).is_integer() and abs(right) < 1000
+    return float(guessed).is_integer() and float(right).is_integer() and abs(right) < _LARGEST_COUNT
+
+
+def _other_meaning(guessed: float, right: float, unit: str) -> str | None:
+    """What else the number may have been meant as, if so it would be near the value."""
+    if unit == "%":
+        return _percent_meaning(guessed, right)
+    step = 1024.0 if "iB" in unit else 1000.0
+    ratio = right / guessed
+    if "/" in unit or not 0 < ratio < math.inf:
+        return None
+    steps = round(math.log(ratio, step))
+    meant = guessed * step**steps
+    factor, _ = scale(unit)
+    # Numbers that somebody types: not 1e-9, but 40, or 40e9 where the unit is a billion.
+    is_typed = 0.1 <= abs(guessed) < 1e4 or 1 < step**-steps <= factor
+    if is_typed and 1 <= abs(steps) <= 5 and 0.5 < right / meant < 2:
+        text = _with_unit(meant, unit)
+        return f'If you mean {text}, write "{text}".'
+    return None
+
+
+def _percent_meaning(guessed: float, right: float) -> str | None:
+    fraction, change = 100 * guessed, 100 * (guessed - 1)
+    if 0.5 < fraction / right < 2:
+        return f"If that is a fraction, it is {_digits(fraction)} %."
+    if 0.5 < change / right < 2:
+        word = "more" if change > 0 else "less"
+        return f"If that is a factor, it is {_digits(abs(change))} % {word}."
+    return None
 
 
 def _digits(number: float) -> str:
-    return f"{number:{',.0f' if 1000 <= abs(number) < 1e6 else '.3g'}}"
+    return f"{number:,.0f}" if 1000 <= abs(number) < 1e6 else f"{number:.3g}"
 
 
-def _quantity(number: float, unit: str) -> str:
+def _with_unit(number: float, unit: str) -> str:
     factor, base = scale(unit)
+    if not unit:
+        return f"{number:.6g}" if isinstance(number, float) else str(number)
     if unit.endswith("iB"):
         return units.iec(number * factor)
-    if unit == "%" or unit.endswith(f" {base}") or (base == "s" and not number):  # "billion parameters", "0 days"
+    is_counted = unit.endswith(f" {base}")  # "billion parameters"
+    if unit == "%" or is_counted or (base == "s" and not number):  # "0 days"
         return f"{_digits(number)} {unit}"
-    if unit:
-        return (units.duration if base == "s" else partial(units.si, unit=base))(number * factor)
-    return f"{number:.6g}" if isinstance(number, float) else str(number)
+    if base == "s":
+        return units.duration(number * factor)
+    return units.si(number * factor, unit=base)

@@ -2,24 +2,24 @@
 
 import html
 from collections.abc import Callable
-from contextlib import redirect_stdout
 from dataclasses import dataclass
-from functools import cache, partial
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
-import torch
+from helpers.check import run
+from helpers.check.answers import Failed, difference, plain, untouched
+from helpers.check.costs import Uncountable, costs, waste
+from helpers.check.diagnose import Attempt, explain
+from helpers.check.names import exercise_named, no_exercise
+from helpers.check.run import OutOfTime, Sandbox, known
+from helpers.check.wording import call_text, error_text, first_short, printable
+from helpers.exercises import Exercise
 
-from helpers.check.answers import Failed, described, difference, plain, short, written
-from helpers.check.costs import known_costs, waste
-from helpers.check.diagnose import pattern
-from helpers.check.run import call, in_time, item, same_randomness
-from helpers.exercises import EXERCISES, Exercise
-
-SECONDS = 10  # what a check may take
-_MARKS = {"correct": ("✓", "#009E73"), "not attempted": ("○", "#767676"), "not yet": ("✗", "#D55E00")}
-_UNKNOWN = 'there is no exercise of this name; write check(function), without calling it, or check("name", value).'
-_NOTHING = "the function returns None, as print() and append() do. Does it end in a return?"
-_TODO = "not attempted yet. Replace the ... above and run the cell again."
+Status = Literal["correct", "not attempted", "not yet"]
+_MARKS: dict[Status, tuple[str, str]] = {
+    "correct": ("✓", "#009E73"),
+    "not attempted": ("○", "#767676"),
+    "not yet": ("✗", "#D55E00"),
+}
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Verdict:
     """What a check has to say. `status` is "correct", "not attempted" or "not yet"."""
 
     exercise: str
-    status: str
+    status: Status
     message: str
 
     def __repr__(self) -> str:
@@ -41,123 +41,187 @@ class Verdict:
         )
 
 
+class _Judgement(NamedTuple):
+    status: Status
+    message: str
+
+
+_CORRECT = _Judgement("correct", "correct.")
+_TODO = _Judgement("not attempted", "not attempted yet. Replace the ... above and run the cell again.")
+_NOTHING = _Judgement(
+    "not attempted", "the function returns None, as print() and append() do. Does it end in a return?"
+)
+
+
+def _not_yet(*sentences: str) -> _Judgement:
+    return _Judgement("not yet", " ".join(filter(None, sentences)))
+
+
 def check(exercise: str | Callable[..., Any], *answers: Any) -> Verdict:
     """Say whether an answer is right, and if not, which mistake it was.
 
     `check("checkpoint", checkpoint)` and `check(checkpoint)` are the same for a function named like its exercise.
     An exercise whose answer is a value takes the value, or the several values it asks for: `check("name", a, b)`.
-    `None` and `...` mean "not attempted yet". Never raises, takes ten seconds at most, and leaves the state of the
-    random generators as it was.
+    `None` and `...` mean "not attempted yet". Never raises. The answer's own code may take ten seconds, as
+    `helpers.check.run` measures them, and leaves no trace.
     """
     name = exercise if isinstance(exercise, str) else getattr(exercise, "__name__", None)
+    if not isinstance(name, str):
+        name = printable(exercise)
+    if not isinstance(exercise, str):
+        answers = (exercise, *answers)
+    asked = exercise_named(name)
+    if not asked:
+        return Verdict(name, "not yet", no_exercise(exercise))
     try:
-        name = name if isinstance(name, str) else short(exercise)
-        if not isinstance(exercise, str):
-            answers = (exercise, *answers)
-        if name not in EXERCISES:
-            return Verdict(name, "not yet", _UNKNOWN)
-        with same_randomness():
-            return Verdict(name, *in_time(lambda: _judge(EXERCISES[name], answers), SECONDS))
+        with run.sandbox(run.SECONDS) as place:
+            judgement = _judge(asked, answers, place)
+    except OutOfTime as why:
+        judgement = _not_yet(str(why))
+    except KeyboardInterrupt:
+        judgement = _not_yet("you stopped it before it came to an end.")
     except Exception as error:
-        return Verdict(str(name), "not yet", f"the answer could not be compared ({described(error)}).")
+        judgement = _not_yet(f"the answer could not be compared ({error_text(error)}).")
+    return Verdict(name, *judgement)
 
 
-def _judge(exercise: Exercise, answers: tuple[Any, ...]) -> tuple[str, str]:
-    if exercise.parts and len(answers) == 1:
-        answers = (plain(answers[0]),)
-        listed = isinstance(answers[0], list | tuple) and len(answers[0]) == len(exercise.parts)
-        functions = [one for one in exercise.parts.values() if one.cases]
-        if listed or functions:
-            if functions and callable(answers[0]):
-                once = call(exercise, answers[0], functions[0].inputs[0])
-                if isinstance(once, Failed):
-                    return "not yet", f"{once.sentence}. Mend that line first: no part can be judged before."
-                if once is None:
-                    return "not attempted", _NOTHING
-                if isinstance(once, list | tuple) and len(once) != len(exercise.parts):
-                    return "not yet", f"expected {len(exercise.parts)} results, got {len(once)}."
-            answers = tuple(item(answers[0], place) for place in range(len(exercise.parts)))
-    if exercise.parts and len(answers) == len(exercise.parts):
-        return _judge_parts(exercise, answers)
-    if not answers or any(map(_untouched, answers)):
-        return "not attempted", _TODO
+def _judge(exercise: Exercise, answers: tuple[Any, ...], place: Sandbox) -> _Judgement:
     if exercise.parts:
-        return "not yet", f"expected {len(exercise.parts)} answers, got {len(answers)}."
-    if exercise.cases:
-        if len(answers) != 1 or not callable(answers[0]):
-            found = ", ".join(map(short, answers))
-            return "not yet", f"expected a function, got {found}. Pass it without calling it."
-        first, *others = exercise.inputs
-        outcomes = [call(exercise, answers[0], first)]
-        with redirect_stdout(None):  # what it prints is wanted once, not thirty times
-            outcomes += [call(exercise, answers[0], arguments) for arguments in others]
-    else:
-        outcomes = [answers if len(answers) > 1 else answers[0]]
-    if exercise.cases and all(outcome is None for outcome in outcomes):
-        return "not attempted", _NOTHING
-    if all(map(_untouched, outcomes)):
-        return "not attempted", _TODO
+        return _judge_parts(exercise, answers, place)
+    if not answers or any(map(untouched, answers)):
+        return _TODO
+    if not exercise.cases:
+        return _judge_value(exercise, answers[0] if len(answers) == 1 else answers)
+    if len(answers) != 1 or not callable(answers[0]):
+        found = ", ".join(printable(answer, longest=40) for answer in answers)
+        return _not_yet(f"expected a function, got {found}. Pass it without calling it.")
+    return _judge_function(exercise, answers[0], place)
+
+
+def _judge_value(exercise: Exercise, answer: Any) -> _Judgement:
+    found = difference(answer, known(exercise, exercise.oracle, 0), exercise, tell=False)
+    if not found:
+        return _CORRECT
+    return _not_yet(f"{found}.", explain(Attempt(exercise, [answer])))
+
+
+def _judge_function(exercise: Exercise, function: Callable[..., Any], place: Sandbox) -> _Judgement:
+    outcomes = [place.call(exercise, function, arguments) for arguments in exercise.inputs]
+    if all(outcome is None for outcome in outcomes):
+        return _NOTHING
+    if all(map(untouched, outcomes)):
+        return _TODO
+
+    def again(*arguments: Any) -> Any:
+        return place.call(exercise, function, arguments)
+
+    found = _readable_difference(exercise, outcomes)
+    if found:
+        return _told(found, explain(Attempt(exercise, outcomes, again)))
+    if exercise.cost:
+        return _judge_cost(exercise, function, outcomes, place)
+    return _CORRECT
+
+
+class _Difference(NamedTuple):
+    call: str
+    words: str
+    line: str
+
+
+def _readable_difference(exercise: Exercise, outcomes: list[Any]) -> _Difference | None:
+    """What is wrong in one call, and which: that of the shortest text, of the cases before those drawn at random."""
     failed = []
-    for place, (arguments, outcome) in enumerate(zip(exercise.inputs, outcomes, strict=True)):
-        found = difference(outcome, _known(exercise, None, place), exercise, tell=bool(exercise.cases))
-        if found:
-            where = f"{written(exercise, arguments)}: " if exercise.cases else ""
-            failed.append((place >= len(exercise.cases), len(where), f"{where}{found}."))
-    if failed:
-        return "not yet", f"{min(failed)[2]} {_mistake(exercise, outcomes)}"
-    if exercise.cost and exercise.cases:
-        advise = partial(_mistake, exercise, outcomes)
-        if wasteful := waste(exercise, answers[0], advise):
-            return "not yet", f"the result is right, but {wasteful}"
-    return "correct", "correct."
+    for index, (arguments, outcome) in enumerate(zip(exercise.inputs, outcomes, strict=True)):
+        words = difference(outcome, known(exercise, exercise.oracle, index), exercise)
+        if words:
+            is_drawn = index >= len(exercise.cases)
+            call = call_text(exercise.name, arguments) if exercise.name else ""  # a part has no function of its own
+            line = outcome.line if isinstance(outcome, Failed) else ""
+            failed.append((is_drawn, len(call), index, _Difference(call, words, line)))
+    return min(failed)[-1] if failed else None
 
 
-def _judge_parts(exercise: Exercise, answers: tuple[Any, ...]) -> tuple[str, str]:
-    """Each part by itself: the sentence of the first wrong one, and the names of the others."""
-    judged = [(name, *_judge(one, (a,))) for (name, one), a in zip(exercise.parts.items(), answers, strict=True)]
-    right, todo, wrong = ([name for name, status, _ in judged if status == kind] for kind in _MARKS)
-    if len(right) == len(judged):
-        return "correct", "correct."
-    if len(todo) == len(judged):
-        return "not attempted", _TODO
-    named = {"right": right, "not right yet": wrong, "to do": todo}
-    words = "; ".join(f"{head}: {', '.join(names)}" for head, names in named.items() if names)
-    said = [f" {name}: {message}" for name, status, message in judged if status == "not yet"]
-    return "not yet" if wrong else "not attempted", f"{words}.{''.join(said[:1])}"
+def _told(found: _Difference, sentence: str) -> _Judgement:
+    """The verdict; where it would be too long, without the call, the line, and the middle."""
+    where = f"{found.call}: " if found.call else ""
+    line = f" in the line `{found.line}`" if found.line else ""
+    forms = [f"{where}{found.words}{line}.", f"{found.words}{line}.", f"{found.words}."]
+    forms.append(f"{printable(found.words, str)}.")
+    return _not_yet(first_short(*(f"{form} {sentence}" for form in forms)))
 
 
-def _untouched(answer: Any) -> bool:
-    """Whether the dots of the stub are still there."""
-    return answer is None or answer is ... or (isinstance(answer, tuple) and any(part is ... for part in answer))
+def _judge_cost(exercise: Exercise, function: Callable[..., Any], outcomes: list[Any], place: Sandbox) -> _Judgement:
+    """Of a right answer, whether it costs no more than it may."""
+    try:
+        used = costs(exercise, function, place)
+    except Uncountable as reason:
+        return _not_yet(f"the result is right, but what it costs cannot be counted: {reason}")
+    wasteful = waste(exercise, used)
+    if not wasteful:
+        return _CORRECT
+    sentence = explain(Attempt(exercise, outcomes, costs=used))
+    forms = [f"for {wasteful.call} {wasteful.words}", wasteful.words]
+    return _not_yet(first_short(*(f"the result is right, but {form} {sentence}" for form in forms)))
 
 
-@cache
-def _known(exercise: Exercise, which: int | None, place: int) -> Any:
-    """What the oracle, or that one of the wrong formulas, gives for that input."""
-    formula = exercise.oracle if which is None else exercise.wrong[which][0]
-    return call(exercise, formula, exercise.inputs[place])
+# ---- Exercises of several parts: each is judged by itself.
 
 
-def _mistake(exercise: Exercise, outcomes: list[Any], used: list[float] | None = None) -> str:
-    """The sentence of the one mistake that gives the same in every case, and if asked for at the same costs."""
-    found = set()
-    for which, (formula, sentence) in enumerate(exercise.wrong):
-        alike = all(_alike(exercise, which, place, mine) for place, mine in enumerate(outcomes))
-        if alike and used:
-            pairs = zip(used, known_costs(exercise, formula), strict=True)
-            alike = all(max(pair) <= exercise.near * min(pair) for pair in pairs)
-        if alike:
-            found.add(sentence)
-    if len(found) == 1:
-        return found.pop()
-    rights = [_known(exercise, None, place) for place in range(len(outcomes))]
-    return (exercise.cases and not used and pattern(outcomes, rights)) or "The hint below may help."
+def _judge_parts(exercise: Exercise, answers: tuple[Any, ...], place: Sandbox) -> _Judgement:
+    parts = exercise.parts
+    if len(answers) == 1:
+        one = answers[0]
+        if callable(one):
+            return _judge_function_of_parts(exercise, one, place)
+        several = plain(one)
+        if isinstance(several, list | tuple) and len(several) == len(parts):  # all in one list
+            answers = tuple(several)
+    if len(answers) != len(parts):
+        if not answers or any(map(untouched, answers)):
+            return _TODO
+        return _not_yet(f"expected {len(parts)} answers, got {len(answers)}.")
+    judged = {name: _judge(parts[name], (answer,), place) for name, answer in zip(parts, answers, strict=True)}
+    return _summed_up(judged)
 
 
-def _alike(exercise: Exercise, which: int, place: int, found: Any) -> bool:
-    theirs, right = _known(exercise, which, place), _known(exercise, None, place)
-    if isinstance(found, Failed) or isinstance(theirs, Failed):
-        return isinstance(found, Failed) and isinstance(theirs, Failed) and found.kind == theirs.kind
-    if isinstance(right, torch.Tensor) and isinstance(found, torch.Tensor) != isinstance(theirs, torch.Tensor):
-        return False  # elsewhere a tensor is a spelling of a number
-    return difference(found, theirs, exercise) is None
+def _judge_function_of_parts(exercise: Exercise, function: Callable[..., Any], place: Sandbox) -> _Judgement:
+    """Of a function that returns a result for each part, each result."""
+    first = next(iter(exercise.parts.values()))
+    once = place.call(exercise, function, first.inputs[0])
+    if isinstance(once, Failed):
+        line = f" in the line `{once.line}`" if once.line else ""
+        return _not_yet(f"{once.sentence}{line}. Mend that line first: no part can be judged before.")
+    if once is None:
+        return _NOTHING
+    if isinstance(once, list | tuple) and len(once) != len(exercise.parts):
+        return _not_yet(f"expected {len(exercise.parts)} results, got {len(once)}.")
+
+    def result(position: int) -> Callable[..., Any]:
+        def part(*arguments: Any) -> Any:
+            results = function(*arguments)
+            return results[position] if isinstance(results, list | tuple) else results
+
+        return part
+
+    judged = {
+        name: _judge(part, (result(position),), place) for position, (name, part) in enumerate(exercise.parts.items())
+    }
+    return _summed_up(judged)
+
+
+def _summed_up(judged: dict[str, _Judgement]) -> _Judgement:
+    """The names of the parts that are right, wrong and to do, and the sentence of the first wrong one."""
+    names: dict[Status, list[str]] = {status: [] for status in _MARKS}
+    for name, judgement in judged.items():
+        names[judgement.status].append(name)
+    if len(names["correct"]) == len(judged):
+        return _CORRECT
+    if len(names["not attempted"]) == len(judged):
+        return _TODO
+    heads: dict[str, Status] = {"right": "correct", "not right yet": "not yet", "to do": "not attempted"}
+    counts = "; ".join(f"{head}: {', '.join(names[status])}" for head, status in heads.items() if names[status])
+    if not names["not yet"]:
+        return _Judgement("not attempted", f"{counts}.")
+    first = names["not yet"][0]
+    return _not_yet(f"{counts}.", f"{first}: {judged[first].message}")

@@ -11,28 +11,34 @@ import torch
 DRAWS = 30  # random inputs beside the readable cases
 
 
+Mistake = tuple[Callable[..., Any], str]
+
+
 @dataclass(frozen=True, eq=False)
 class Exercise:
     """One exercise; each file writes its own with `exercise`, `parts` and `choices`, which put it on the list.
 
     oracle: `oracle(*case)` returns the right answer. Without cases the answer is a value, and it takes no arguments.
-    wrong: pairs of a formula that makes a likely mistake, with the oracle's arguments, and the sentence that names it.
+    mistakes: pairs of a formula that makes a likely mistake, with the oracle's arguments, and the sentence that names
+        it.
     cases: the arguments of readable calls, one for each boundary that the statement names.
     draw: `draw(r)` gives the arguments of one more call, drawn with the `random.Random` r from the exercise's domain.
     tolerance: how far numbers may be off, relative to the right one; without it whole numbers must be equal, and
         others within 1e-6.
     words: the words that may be answered. unit: that of the answer, or of the cost.
     in_place: the first argument itself must become the result.
-    cost: a right answer must also cost no more than `room` times the oracle's: the name of a field of what `count`
-        gives, as "bytes_eager". `at` lists the arguments at which it is counted, if not those of the cases; a mistake
-        is named where its costs are within a factor of `near`.
-    parts: the exercises of which this one is a list; each is judged by itself.
-    same: one-step slips of the notebook's solution that are right all the same: their line, and why.
+    cost: a right answer must also cost no more than `allowed_ratio` times the oracle's: the name of a field of what
+        `count` gives, as "bytes_eager". `counted_at` lists the arguments at which it is counted, if not those of the
+        cases; a mistake is named where its costs are within a factor of `same_cost_ratio`.
+    parts: the exercises of which this one is a list, by the names that stub and text give them; each is judged by
+        itself.
+    equivalent_slips: one-step slips of the notebook's solution that are right all the same: their line, and why.
+    notebook: the number of the notebook, as "05".
     """
 
     name: str
     oracle: Callable[..., Any]
-    wrong: Sequence[tuple[Callable[..., Any], str]] = ()
+    mistakes: Sequence[Mistake] = ()
     cases: Sequence[tuple[Any, ...]] = ()
     draw: Callable[[random.Random], tuple[Any, ...]] | None = None
     tolerance: float | None = None
@@ -40,11 +46,12 @@ class Exercise:
     unit: str = ""
     in_place: bool = False
     cost: str = ""
-    at: Sequence[tuple[Any, ...]] = ()
-    room: float = 1.01
-    near: float = 1
+    counted_at: Sequence[tuple[Any, ...]] = ()
+    allowed_ratio: float = 1.01
+    same_cost_ratio: float = 1
     parts: Mapping[str, "Exercise"] = field(default_factory=dict)
-    same: Mapping[str, str] = field(default_factory=dict)
+    equivalent_slips: Mapping[str, str] = field(default_factory=dict)
+    notebook: str = ""
 
     @cached_property
     def inputs(self) -> tuple[tuple[Any, ...], ...]:
@@ -55,40 +62,63 @@ class Exercise:
         return (*self.cases, *(self.draw(generator) for _ in range(DRAWS)))
 
 
-EXERCISES: dict[str, Exercise] = {}
-GUESSES: dict[str, tuple[str, Sequence[tuple[Any, str]]]] = {}
+@dataclass(frozen=True)
+class Guess:
+    """What `compare` says of a guess: why the value is what it is, and of wrong guesses what went wrong.
 
-
-def guess(name: str, because: str = "", *wrong: tuple[Any, str]) -> None:
-    """Put on the list what `compare` says of a guess: why the value is what it is, and of wrong ones what went wrong.
-
-    wrong: pairs of a likely prediction, in the unit asked for, or a function of the right value that gives one, and
-    the sentence that names the mistake. A tuple stands for all numbers from its first to its second.
+    mistakes: pairs of a likely prediction, in the unit asked for, or a function of the right value that gives one, and
+        the sentence that names the mistake. A tuple stands for all numbers from its first to its second.
+    notebook: the number of the notebook, as "05".
     """
-    GUESSES[name] = because, wrong
+
+    because: str = ""
+    mistakes: Sequence[tuple[Any, str]] = ()
+    notebook: str = ""
 
 
-def part(right: Any, wrong: Sequence[tuple[Any, str]] = (), name: str = "", **options: Any) -> Exercise:
-    """An exercise whose answer is the value `right`, or with cases the function `right`; in `wrong` stand the like."""
-    if not options.get("cases"):
-        wrong = [(lambda answer=answer: answer, sentence) for answer, sentence in wrong]
-        return Exercise(name, lambda: right, wrong, **options)
-    return Exercise(name, right, wrong, **options)
+EXERCISES: dict[str, Exercise] = {}
+GUESSES: dict[str, Guess] = {}
+_notebook = ""  # whose table is being read
 
 
-def exercise(name: str, right: Any, wrong: Sequence[tuple[Any, str]] = (), **options: Any) -> None:
+def notebook(number: str) -> None:
+    """What follows belongs to the notebook of that number, such as "05"."""
+    global _notebook
+    _notebook = number
+
+
+def guess(name: str, because: str = "", *mistakes: tuple[Any, str]) -> None:
+    """Put on the list what `compare` says of a guess; the arguments are the fields of `Guess`."""
+    GUESSES[name] = Guess(because, mistakes, _notebook)
+
+
+def part(right: Any, mistakes: Sequence[tuple[Any, str]] = (), name: str = "", **options: Any) -> Exercise:
+    """An exercise whose answer is the value `right`, or with cases the function `right`; `mistakes` are alike."""
+    options = {"notebook": _notebook} | options
+    if options.get("cases"):
+        return Exercise(name, right, mistakes, **options)
+    formulas = [(_constant(answer), sentence) for answer, sentence in mistakes]
+    return Exercise(name, _constant(right), formulas, **options)
+
+
+def _constant(value: Any) -> Callable[[], Any]:
+    return lambda: value
+
+
+def exercise(name: str, right: Any, mistakes: Sequence[tuple[Any, str]] = (), **options: Any) -> None:
     """Put on the list an exercise with one answer, as `part` makes it. Options are the fields of `Exercise`."""
-    EXERCISES[name] = part(right, wrong, name, **options)
+    EXERCISES[name] = part(right, mistakes, name, **options)
 
 
-def parts(name: str, *, same: Mapping[str, str] | None = None, **each: Exercise) -> None:
+def parts(name: str, *, equivalent_slips: Mapping[str, str] | None = None, **each: Exercise) -> None:
     """Put on the list an exercise of several parts, in the order in which `check` takes their answers."""
-    EXERCISES[name] = Exercise(name, tuple, parts=each, same=same or {})
+    EXERCISES[name] = Exercise(name, tuple, parts=each, equivalent_slips=equivalent_slips or {}, notebook=_notebook)
 
 
 def choices(name: str, words: Sequence[str], **each: tuple[Any, ...]) -> None:
-    """Put on the list an exercise that chooses among words: of each part the right one, then `wrong` as in `part`."""
-    parts(name, **{letter: part(right, wrong, words=words) for letter, (right, *wrong) in each.items()})
+    """Put on the list an exercise that chooses among words: of each part the right one, then its `mistakes`."""
+    chosen = {letter: part(right, mistakes, words=words) for letter, (right, *mistakes) in each.items()}
+    EXERCISES[name] = Exercise(name, tuple, parts=chosen, notebook=_notebook)
 
 
 def whole(r: random.Random, *shape: int, most: int = 4, dtype: torch.dtype = torch.float32) -> torch.Tensor:

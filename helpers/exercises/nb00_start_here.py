@@ -2,7 +2,9 @@
 
 import math
 
-from helpers.exercises.exercise import exercise, guess
+from helpers.exercises.exercise import exercise, guess, notebook
+
+notebook("00")
 
 # fmt: off
 
@@ -76,7 +78,7 @@ exercise("tokens_before_deadline",
     cases=[(7e9, 8, 14, 989.5e12, 0.4), (70e9, 1024, 30, 989.5e12, 0.5), (1e9, 1, 1, 312e12, 0.3)],
     draw=lambda r: (r.randint(1, 400) * 1e9, r.randint(2, 4096), r.randint(2, 300),
                     r.choice((312e12, 989.5e12)), r.uniform(0.1, 0.6)),
-    same={"return delivered // (6 * parameters)": "whole tokens are an answer, too"})
+    equivalent_slips={"return delivered // (6 * parameters)": "whole tokens are an answer, too"})
 
 exercise("devices_needed",
     lambda n, memory, each: math.ceil(n * each / memory), [

@@ -8,7 +8,9 @@ from math import ceil, floor, log2
 
 import torch
 
-from helpers.exercises.exercise import choices, exercise, guess, part, parts
+from helpers.exercises.exercise import choices, exercise, guess, notebook, part, parts
+
+notebook("01")
 
 # fmt: off
 
@@ -27,20 +29,20 @@ guess("outlier_in_int8", "All weights of a row share its scale, and so its step,
     (39.4, "The outlier grew fiftyfold, but it was hardly ever the largest of its row before."))
 
 parts("decode_patterns",
-    a=part(-5.0, [  # -(1 + 32/128) * 2^(129 - 127)
+    in_bfloat16_it_is=part(-5.0, [  # -(1 + 32/128) * 2^(129 - 127)
         (-1.0, "You forgot the hidden 1: the significand is 1 + fraction/128."),
         (5.0, "Look at the first bit again: the number is negative."),
         (-2.5, "The bias is 127, one less than the middle."),
         (-132.0, "You read the fraction as an integer: it is 32/128, since the field has 7 bits."),
         (-(1.25 * 2.0**129), "You forgot the bias: the exponent is the field minus 127."),
     ]),
-    b=part(3 / 8 * 2**-6, [
+    in_float8_it_is=part(3 / 8 * 2**-6, [
         ((1 + 3 / 8) * 2**-6, "An exponent field of all zeros has no hidden 1."),
         ((1 + 3 / 8) * 2**-7, "In an exponent field of all zeros the hidden 1 is gone, and the power is that of 1."),
         (3 / 8 * 2**-7, "The hidden 1 is gone, as it should; but the power stays that of exponent field 1."),
         *[(rounded, "That is rounded: write all its digits, or a product.") for rounded in (0.0059, 0.00586, 0.005859)],
     ]),
-    same={
+    equivalent_slips={
         "in_bfloat16_it_is = -(1 + 32 / 128) * (2 * (129 - 127))": "2 · 2 = 2²",
         "in_bfloat16_it_is = -(1 + 32 / 128) * (129 - 127) ** 2": "2 · 2 = 2²"})
 
@@ -142,7 +144,7 @@ exercise("quantised_bytes",
     ],
     cases=[(64, 4, 32), (48, 4, 32), (10, 4, 32), (16, 8, 128), (70_000_000_000, 4, 16)],
     draw=lambda r: (8 * r.randint(1, 10 ** r.randint(1, 9)), r.choice((2, 3, 4, 6, 8)), r.choice((16, 32, 64, 100))),
-    same={"return weights * bits / 8 + math.ceil(weights / block)": "the weights fill whole bytes"})
+    equivalent_slips={"return weights * bits / 8 + math.ceil(weights / block)": "the weights fill whole bytes"})
 
 
 def _round_to(
@@ -206,5 +208,5 @@ exercise("round_to",
            (200000.0, 5, 10), (40000.0, 5, 10), (300.0, 4, 3), (-300.0, 4, 3), (257 + 2**-16, 8, 7), (1e-39, 8, 7),
            (0.0025, 3, 2)],
     draw=_draw_value,
-    same={"if abs(rounded) > (2 - 4.0 ** (-fraction_bits)) * 2.0 ** bias:":
+    equivalent_slips={"if abs(rounded) > (2 - 4.0 ** (-fraction_bits)) * 2.0 ** bias:":
           "what is rounded is a multiple of the gap, and the next one after the largest is 2 · 2^bias"})

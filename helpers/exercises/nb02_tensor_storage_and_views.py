@@ -4,11 +4,14 @@ import math
 import operator
 import random
 from collections.abc import Callable, Sequence
+from typing import Literal
 
 import numpy as np
 import torch
 
-from helpers.exercises.exercise import choices, exercise, guess, whole
+from helpers.exercises.exercise import choices, exercise, guess, notebook, whole
+
+notebook("02")
 
 # fmt: off
 
@@ -35,12 +38,12 @@ guess("cache_repeated", "The line writes the whole cache, four times over.",
       (0, "expand is free; the reshape behind it is not."), (0.134, "That is one layer of 32."),
       (8.59, "A bfloat16 has 2 bytes, and only what is written counts."), (4, "That is in GiB: a GB has 10⁹ bytes."))
 
-def _index_at(offset: int, shape: Sequence[int], order: str = "C") -> tuple[int, ...]:
+def _index_at(offset: int, shape: Sequence[int], order: Literal["C", "F"] = "C") -> tuple[int, ...]:
     return tuple(map(int, np.unravel_index(offset, shape, order)))
 
 
 def _exchanged(offset: int, shape: Sequence[int]) -> tuple[int, ...]:
-    index = []
+    index: list[int] = []
     for size in reversed(shape):
         i, offset = divmod(offset, size)
         index.insert(0, i)
@@ -103,14 +106,14 @@ exercise("windows",
     (lambda x, size: x.unfold(0, size, size),
      "Those windows do not overlap: neighbouring windows start one element apart."),
     (lambda x, size: torch.stack([x[i : i + size] for i in range(len(x) - size + 1)]),
-     "The windows are right, but copied, as by stack, clone or contiguous; strides alone can do it."),
+     "They are copied, as by stack, clone or contiguous; strides alone can do it."),
     (lambda x, size: _windows(x.contiguous(), size),
-     "The windows are right, but x is copied first, as by contiguous() or clone(): use x.stride(0) instead."),
+     "x is copied first, as by contiguous() or clone(): use x.stride(0) instead."),
     ],
     cases=[(torch.arange(10.0), 3), (torch.arange(10), 10), (torch.arange(20.0)[4:12], 2),
            (torch.arange(24.0)[::2], 4), (torch.arange(12.0).view(3, 4)[:, 1], 2)],
-    draw=_draw_line, cost="bytes_eager", at=[(torch.arange(4000.0)[::2], 1000)], near=10,
-    same={"step = x.stride(-1)": "x has one dimension"})
+    draw=_draw_line, cost="bytes_eager", counted_at=[(torch.arange(4000.0)[::2], 1000)], same_cost_ratio=10,
+    equivalent_slips={"step = x.stride(-1)": "x has one dimension"})
 
 
 def _shares(expression: Callable[[torch.Tensor], torch.Tensor], sentence: str) -> tuple[str, tuple[str, str]]:
@@ -208,7 +211,8 @@ exercise("swap_rows",
            (torch.tensor([[1e9, 1.0], [1.0, 1e9], [2.0, 3.0]]), 0, 1)],  # sums and differences of rows would round
     draw=lambda r: (whole(r, 5, 5, most=99), r.randint(0, 4), r.randint(0, 4)),
     in_place=True, tolerance=0,
-    cost="bytes_eager", at=[(torch.arange(8000.0).view(20, 400), 3, 5)], room=1.05, near=1.05)
+    cost="bytes_eager", counted_at=[(torch.arange(8000.0).view(20, 400), 3, 5)],
+    allowed_ratio=1.05, same_cost_ratio=1.05)
 
 
 def _rows(q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
@@ -231,17 +235,17 @@ _BY_SEVEN = torch.arange(2 * 3 * 7 * 4.0).view(2, 3, 7, 4) % 7
 exercise("grouped_scores",
     _grouped, [
     (lambda q, k: q @ k.repeat_interleave(q.shape[1] // k.shape[1], 1).mT,
-     "The scores are right, but each key head is written out once for every query head that uses it: "
+     "Each key head is written out once for every query head that uses it: "
      "by a repetition, or by a matmul that stretches the keys."),
-    *((way, "The scores are right, but written more than once: by the product, and then again to bring them into "
+    *((way, "They are written more than once: by the product, and then again to bring them into "
             "their places, as by stack, cat, clone, reshape or an assignment.") for way in (
         lambda q, k: torch.cat([each @ k[:, i : i + 1].mT for i, each in enumerate(q.chunk(k.shape[1], 1))], 1),
         lambda q, k: torch.stack([_rows(q, k)[:, i] @ k[:, i].mT for i in range(k.shape[1])], 1)
                           .view(*q.shape[:3], -1))),
     (lambda q, k: _grouped(q.clone(), k),
-     "The scores are right, but the queries are copied first: to group contiguous ones is a view."),
+     "The queries are copied first: to group contiguous ones is a view."),
     (lambda q, k: (_rows(q, k) @ k.mT.contiguous()).view(*q.shape[:3], -1),
-     "The scores are right, but the keys are copied first: a product takes a transposed view as it is."),
+     "The keys are copied first: a product takes a transposed view as it is."),
     (lambda q, k: q @ k.repeat(1, q.shape[1] // k.shape[1], 1, 1).mT,
      "Query heads that are neighbours share a key head; yours take turns."),
     (lambda q, k: q @ k.mT,
@@ -254,5 +258,7 @@ exercise("grouped_scores",
     cases=[(torch.ones(1, 2, 1, 3), torch.ones(1, 1, 2, 3)), (_BY_TEN, _BY_SEVEN),
            (torch.arange(24.0).view(1, 4, 2, 3), torch.arange(24.0).view(1, 4, 2, 3))],
     draw=_draw_heads, cost="bytes_eager",
-    at=[(torch.ones(2, 8, 32, 16), torch.ones(2, 4, 128, 16)), (torch.ones(1, 8, 64, 128), torch.ones(1, 2, 4, 128))],
-    room=1.25, near=1.12)  # a loop that writes each head in its place may read the keys of two heads twice
+    counted_at=[(torch.ones(2, 8, 32, 16), torch.ones(2, 4, 128, 16)),
+                (torch.ones(1, 8, 64, 128), torch.ones(1, 2, 4, 128))],
+    # a loop that writes each head in its place may read the keys of two heads twice
+    allowed_ratio=1.25, same_cost_ratio=1.12)

@@ -7,7 +7,9 @@ from collections.abc import Callable
 import torch
 from einops import rearrange, reduce
 
-from helpers.exercises.exercise import Exercise, choices, exercise, guess, part, parts, whole
+from helpers.exercises.exercise import Exercise, choices, exercise, guess, notebook, part, parts, whole
+
+notebook("03")
 
 # fmt: off
 
@@ -145,9 +147,7 @@ exercise("average_heads",
     ],
     cases=[(torch.arange(24.0).view(8, 3), 4, 2), (torch.arange(16.0).view(8, 2) ** 2, 4, 1),
            (torch.arange(24.0).view(12, 2), 6, 6), (torch.arange(48.0).view(24, 2) ** 2, 6, 2)],
-    draw=_draw_heads,
-    same={"return reduce(w, pattern, 'mean', kv=kv, group=heads / kv)":
-          "einops refuses 2.0, unless it has just seen 2: then it finds the same pattern in its cache"})
+    draw=_draw_heads)
 
 
 def _attention(
@@ -169,8 +169,8 @@ def _attention(
 
 def _draw_attention(r: random.Random) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, int]:
     batch, heads, dim, queries, keys = (r.randint(*some) for some in ((1, 3), (2, 4), (1, 3), (2, 5), (6, 8)))
-    waves = [(whole(r, batch, n, heads * 2 * dim, dtype=torch.float64)).sin() for n in (queries, keys, keys)]
-    return *waves, heads
+    q, k, v = (whole(r, batch, n, heads * 2 * dim, dtype=torch.float64).sin() for n in (queries, keys, keys))
+    return q, k, v, heads
 
 
 exercise("repair_attention",
@@ -228,5 +228,6 @@ exercise("cheapest_order",
     cases=[(_counting(3, 2), _counting(4, 2), _counting(4, 5))],
     draw=lambda r: (whole(r, r.randint(2, 9), 3), whole(r, 5, 3), whole(r, 5, r.randint(2, 9))),
     cost="flops", unit="FLOP",
-    at=[tuple(torch.empty(size, device="meta") for size in ((t, c), (s, c), (s, out))) for t, s, c, out in _SIZES],
-    same={"if scores_first <= state_first:": "where both cost the same, either will do"})
+    counted_at=[tuple(torch.empty(size, device="meta") for size in ((t, c), (s, c), (s, out)))
+                for t, s, c, out in _SIZES],
+    equivalent_slips={"if scores_first <= state_first:": "where both cost the same, either will do"})

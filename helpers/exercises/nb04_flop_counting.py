@@ -5,7 +5,9 @@ from collections.abc import Callable
 
 import torch
 
-from helpers.exercises.exercise import exercise, guess, part, parts, whole
+from helpers.exercises.exercise import exercise, guess, notebook, part, parts, whole
+
+notebook("04")
 
 # fmt: off
 
@@ -192,7 +194,7 @@ exercise("llama_flop",
     cases=[(32, 4096, 32, 8, 14336, 8192, 128_256), (2, 64, 4, 2, 160, 16, 100), (3, 96, 6, 1, 200, 500, 1000)],
     draw=lambda r: (r.randint(2, 99), (h := (kv := r.randint(1, 8)) * r.randint(2, 6)) * 8 * r.randint(2, 9), h, kv,
                     r.randint(50, 9999), r.randint(2, 4096), r.randint(100, 99_999)),
-    same={"narrow = width * key_heads / heads": "heads divide the width"})
+    equivalent_slips={"narrow = width * key_heads / heads": "heads divide the width"})
 
 exercise("moe_training",
     lambda s, e, z, c, t: 6 * (s + c * z) * t, [
@@ -255,4 +257,4 @@ exercise("low_rank",
     draw=lambda r: (whole(r, 4, n := r.randint(5, 20)), whole(r, n, m := r.randint(5, 20)),
                     whole(r, n, 2), whole(r, 2, m)),
     cost="flops", unit="FLOP",
-    at=[tuple(torch.empty(shape, device="meta") for shape in ((4, 64), (64, 64), (64, 2), (2, 64)))])
+    counted_at=[tuple(torch.empty(shape, device="meta") for shape in ((4, 64), (64, 64), (64, 2), (2, 64)))])

@@ -6,7 +6,9 @@ from typing import Any
 
 import torch
 
-from helpers.exercises.exercise import exercise, guess, whole
+from helpers.exercises.exercise import exercise, guess, notebook, whole
+
+notebook("05")
 
 # fmt: off
 
@@ -120,7 +122,7 @@ exercise("critical_batch",
     _batch, [
     (lambda d, f, ridge, w: math.ceil(ridge * w / 2),
      "That is the approximation by the weights alone: the activations have bytes, too."),
-    (lambda d, f, ridge, w: math.ceil(ridge * w / 2) if _batch(d, f, ridge, w) < math.inf else math.inf,
+    (lambda d, f, ridge, w: math.ceil(ridge * w / 2) if _batch(d, f, ridge, w) != math.inf else math.inf,
      "That is the approximation by the weights alone: the activations have bytes, too."),
     (lambda d, f, ridge, w: math.ceil(ridge), "The ridge is FLOPs per byte: how many of them does a row bring?"),
     (lambda *a: _batch(*a, outputs=0), "You forgot the write: the output has B × F numbers."),
@@ -160,7 +162,7 @@ exercise("critical_batch",
            (4096, 512, 300, 2), (512, 690, 295.4, 2), (1024, 1024, 511.93, 2)],
     draw=lambda r: (r.randint(5, 64) * 64 + r.randint(0, 3), r.randint(5, 64) * 64, r.randint(50, 300) + 0.37,
                     r.choice((0.5, 1, 2, 4))),
-    same={"return math.ceil(ridge * weight_bytes * D * F / room) if room > 1 else math.inf":
+    equivalent_slips={"return math.ceil(ridge * weight_bytes * D * F / room) if room > 1 else math.inf":
           "room lies between 0 and 1 for no layer that one would build"})
 
 exercise("experts_intensity",
@@ -211,8 +213,8 @@ exercise("last_logits",
     ],
     cases=[(torch.arange(128.0).view(8, 16) - 60, torch.arange(768.0).view(48, 16) % 11)],
     draw=lambda r: (whole(r, r.randint(2, 9), width := r.randint(9, 20)), whole(r, r.randint(9, 40), width)),
-    cost="bytes_eager", room=1.0002,  # two rows of logits are 1.00025
-    at=[(torch.empty(512, 4096, device="meta"), torch.empty(128_000, 4096, device="meta"))])
+    cost="bytes_eager", allowed_ratio=1.0002,  # two rows of logits are 1.00025
+    counted_at=[(torch.empty(512, 4096, device="meta"), torch.empty(128_000, 4096, device="meta"))])
 
 
 def _momentum(w: Any, g: Any, m: Any, beta: float, rate: float) -> tuple[Any, Any]:
@@ -252,4 +254,4 @@ exercise("momentum_step",
     ],
     cases=[(torch.arange(64.0), torch.arange(64.0).flip(0), torch.arange(64.0) + 3, 0.5, 0.25)],
     draw=lambda r: (whole(r, 15), whole(r, 15), whole(r, 15), r.choice((0.5, 0.25)), r.choice((0.125, 2.0))),
-    cost="bytes_eager", at=[(*_VECTORS, 0.9, 0.1)])
+    cost="bytes_eager", counted_at=[(*_VECTORS, 0.9, 0.1)])

@@ -6,7 +6,9 @@ from collections.abc import Callable
 
 import torch
 
-from helpers.exercises.exercise import choices, exercise, guess, part, parts, whole
+from helpers.exercises.exercise import choices, exercise, guess, notebook, part, parts, whole
+
+notebook("06")
 
 # fmt: off
 
@@ -92,7 +94,7 @@ parts("read_roofline",
         (200, _INTENSITY),
         (100e9, _GIGA),
     ], unit="FLOP/s", tolerance=0.09),
-    same={"ridge = 100000000000000.0 // 2000000000000.0": "the quotient is whole"})
+    equivalent_slips={"ridge = 100000000000000.0 // 2000000000000.0": "the quotient is whole"})
 
 
 def _corners(
@@ -313,5 +315,5 @@ exercise("distances",
            (torch.arange(12.0).view(3, 4) % 5, torch.arange(20.0).view(5, 4) % 7),
            (torch.arange(12.0).view(4, 3) / 7, torch.arange(6.0).view(2, 3) / 11 + 3)],
     draw=lambda r: (whole(r, r.randint(1, 9), width := r.randint(2, 9)), whole(r, r.randint(2, 9), width)),
-    tolerance=1e-4, cost="bytes_eager", room=2.3, near=1.4,  # 26.5 MB of 11.5
-    at=[(torch.ones(512, 256), torch.ones(512, 256))])  # a loop over the rows ends in time
+    tolerance=1e-4, cost="bytes_eager", allowed_ratio=2.3, same_cost_ratio=1.4,  # 26.5 MB of 11.5
+    counted_at=[(torch.ones(512, 256), torch.ones(512, 256))])  # a loop over the rows ends in time

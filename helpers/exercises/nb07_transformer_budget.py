@@ -4,7 +4,9 @@ import math
 from collections.abc import Callable
 from math import ceil, floor
 
-from helpers.exercises.exercise import exercise, guess
+from helpers.exercises.exercise import exercise, guess, notebook
+
+notebook("07")
 
 # fmt: off
 guess("block_keeps", "Almost every box keeps its input. That of GELU and down is four times as wide.",
@@ -110,7 +112,7 @@ exercise("largest_batch",
            (64e9, 2, 2e9, 6e9), (80e9, 2, 1e9, 3e9), (24e9, 4, 4e9, 6e9), (24e9, 1, 1e9, 8e9)],
     draw=lambda r: (r.choice((24, 40, 80)) * 10**9, r.choice((1, 2, 4, 8)),
                     r.randint(1, 20) * 10**9, r.randint(7, 99) * 10**8),
-    same={"return max(math.floor(room // per_text), 0)": "the quotient is whole already",
+    equivalent_slips={"return max(math.floor(room // per_text), 0)": "the quotient is whole already",
           "room = memory - 16 * parameters // devices": "half a byte is nothing"})
 
 
@@ -142,7 +144,7 @@ exercise("accumulated_peak",
     cases=[(1_000_000, 8, 1, 2_000_000), (1_000_000, 8, 2, 2_000_000), (8 * 10**9, 16, 4, 3 * 10**9),
            (1000, 6, 6, 500)],
     draw=lambda r: (r.randint(1, 999) * 1000, (k := r.randint(1, 8)) * r.randint(1, 9), k, r.randint(1, 999) * 1000),
-    same={"return states * parameters + texts / parts * per_text": "parts divides texts"})
+    equivalent_slips={"return states * parameters + texts / parts * per_text": "parts divides texts"})
 
 
 _PER_TOKEN = 2 * 80 * 8 * 128 * 2  # bytes of cache: Llama 3 70B in bfloat16
@@ -231,6 +233,6 @@ exercise("gpt3_scores", 3, [  # it comes out as 2.98
     ((0.213 * 125 / 24.6 - 1) / _SCORES / 6, "You compared 12 · L · D · T with N: compare it with 6N."),
     ((0.213 - 24.6 / 125) / _SCORES, "You divided a difference of MFUs: divide it by the 19.7 % first."),
     (0.213 * 125 / 24.6 - 1, "That is what all the added scores make: divide by the share of one."),
-], tolerance=0.02, same=dict.fromkeys([
+], tolerance=0.02, equivalent_slips=dict.fromkeys([
     "share = 12 * 97 * 12288 * 2048 / (6 * 175000000000.0)", "share = 12 * 95 * 12288 * 2048 / (6 * 175000000000.0)",
 ], "one layer of 96 is below the tolerance"))

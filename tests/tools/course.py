@@ -156,7 +156,8 @@ def keys(path: Path, guesses: bool = False) -> dict[str, list[ast.stmt]]:
     found = {}
     for node in body:
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-            if guesses != (node.value.func.id == "guess"):
+            kinds = ("guess",) if guesses else ("exercise", "parts", "choices")
+            if node.value.func.id not in kinds:
                 continue
             used = {name.id for name in ast.walk(node) if isinstance(name, ast.Name)}
             found[node.value.args[0].value] = [node, *(functions[name] for name in used & functions.keys())]

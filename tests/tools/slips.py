@@ -1,16 +1,16 @@
 """The one-step slips of every notebook's solutions, and which of them a check takes for right.
 
 `python -m tests.tools.slips 03 05` prints, for these notebooks, the slips that are accepted and not listed in the
-exercise's `same`, and those that are listed and refused.
+exercise's `equivalent_slips`, and those that are listed and refused.
 """
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from helpers.check import Verdict, check, judge
+from helpers.check import Verdict, check, run
 from helpers.exercises import EXERCISES
 from tests.tools.course import Task, chosen, exercises, read
 
@@ -21,44 +21,74 @@ _OPERATORS: dict[type[ast.AST], tuple[type[ast.AST], ...]] = {
     ast.Eq: (ast.NotEq,), ast.NotEq: (ast.Eq,), ast.And: (ast.Or,), ast.Or: (ast.And,),
 }  # fmt: skip
 _EXCHANGED = {"floor": "ceil", "ceil": "floor", "max": "min", "min": "max"}
-judge.SECONDS = 120  # however busy the machine is
+run.SECONDS = 120  # however busy the machine is
 _SAME_CALLS = {"tuple", "list", "float", "set", "sorted"}  # any spelling of a value is accepted
 
 
-def _other(node: ast.AST) -> Iterator[ast.AST]:
+def _replacements(node: ast.AST) -> Iterator[ast.AST]:
     """The slips at one node: what stands in its place instead."""
-    match node:
-        case ast.BinOp(left, op, right):
-            for other in _OPERATORS.get(type(op), ()):
-                yield ast.BinOp(left, other(), right)
-            yield left
-            yield right
-            if isinstance(op, ast.Sub | ast.Div | ast.FloorDiv | ast.MatMult | ast.Pow):
-                yield ast.BinOp(right, op, left)
-        case ast.BoolOp(op, values):
-            yield from (ast.BoolOp(other(), values) for other in _OPERATORS[type(op)])
-        case ast.Compare(left, [op], [right]):
-            yield from (ast.Compare(left, [other()], [right]) for other in _OPERATORS.get(type(op), ()))
-        case ast.UnaryOp(_, operand):
-            yield operand
-        case ast.IfExp(test, body, orelse):
-            yield from (body, orelse, ast.IfExp(test, orelse, body))
-        case ast.Constant(bool() as value):
-            yield ast.Constant(not value)
-        case ast.Constant(int() as value):
-            yield from (ast.Constant(value + 1), ast.Constant(value - 1)) if value < 100 else ()
-            yield from (ast.Constant(2 * value), ast.Constant(value // 2)) if value >= 100 else ()
-        case ast.Constant(float() as value):
-            yield from (ast.Constant(2 * value), ast.Constant(value / 2))
-        case ast.Attribute(value, "T" | "mT"):
-            yield value
-        case ast.Subscript(value, ast.Slice()):
-            yield value
-        case ast.Call(function, arguments, _):
-            yield from _other_calls(node, function, arguments)
+    slips_of = _SLIPS_OF.get(type(node))
+    if slips_of:
+        yield from slips_of(node)
 
 
-def _other_calls(node: ast.Call, function: ast.expr, arguments: list[ast.expr]) -> Iterator[ast.AST]:
+def _of_operation(node: ast.BinOp) -> Iterator[ast.AST]:
+    for other in _OPERATORS.get(type(node.op), ()):
+        yield ast.BinOp(node.left, other(), node.right)
+    yield node.left
+    yield node.right
+    if isinstance(node.op, ast.Sub | ast.Div | ast.FloorDiv | ast.MatMult | ast.Pow):
+        yield ast.BinOp(node.right, node.op, node.left)
+
+
+def _of_and(node: ast.BoolOp) -> Iterator[ast.AST]:
+    for other in _OPERATORS[type(node.op)]:
+        yield ast.BoolOp(other(), node.values)
+
+
+def _of_comparison(node: ast.Compare) -> Iterator[ast.AST]:
+    if len(node.ops) == 1:
+        for other in _OPERATORS.get(type(node.ops[0]), ()):
+            yield ast.Compare(node.left, [other()], node.comparators)
+
+
+def _of_sign(node: ast.UnaryOp) -> Iterator[ast.AST]:
+    yield node.operand
+
+
+def _of_choice(node: ast.IfExp) -> Iterator[ast.AST]:
+    yield node.body
+    yield node.orelse
+    yield ast.IfExp(node.test, node.orelse, node.body)
+
+
+def _of_constant(node: ast.Constant) -> Iterator[ast.AST]:
+    match node.value:
+        case bool() as value:
+            others = [not value]
+        case int() as value if value < 100:
+            others = [value + 1, value - 1]
+        case int() as value:
+            others = [2 * value, value // 2]
+        case float() as value:
+            others = [2 * value, value / 2]
+        case _:
+            others = []
+    yield from map(ast.Constant, others)
+
+
+def _of_attribute(node: ast.Attribute) -> Iterator[ast.AST]:
+    if node.attr in ("T", "mT"):
+        yield node.value
+
+
+def _of_slice(node: ast.Subscript) -> Iterator[ast.AST]:
+    if isinstance(node.slice, ast.Slice):
+        yield node.value
+
+
+def _of_call(node: ast.Call) -> Iterator[ast.AST]:
+    function, arguments = node.func, node.args
     name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
     if name in _EXCHANGED:
         other = ast.unparse(function).removesuffix(name) + _EXCHANGED[name]
@@ -70,6 +100,13 @@ def _other_calls(node: ast.Call, function: ast.expr, arguments: list[ast.expr]) 
         yield arguments[0]
     if not arguments and isinstance(function, ast.Attribute):
         yield function.value
+
+
+_SLIPS_OF: dict[type[ast.AST], Callable[[Any], Iterator[ast.AST]]] = {
+    ast.BinOp: _of_operation, ast.BoolOp: _of_and, ast.Compare: _of_comparison, ast.UnaryOp: _of_sign,
+    ast.IfExp: _of_choice, ast.Constant: _of_constant, ast.Attribute: _of_attribute, ast.Subscript: _of_slice,
+    ast.Call: _of_call,
+}  # fmt: skip
 
 
 def slips(source: str) -> Iterator[tuple[str, str]]:
@@ -85,7 +122,7 @@ def slips(source: str) -> Iterator[tuple[str, str]]:
         if ast.unparse(statement).startswith("check("):
             continue
         for key, holder, node in _places(statement):
-            for other in _other(node):
+            for other in _replacements(node):
                 holder[key] = other
                 text = ast.unparse(ast.fix_missing_locations(tree))
                 line = _line(statement, other)
@@ -179,8 +216,10 @@ def findings(path: Path) -> tuple[int, list[str]]:
             total += 1
             if status(source, found) == "correct":
                 passed.add(line)
-        wrong += [f"{task.name} accepts: {line}" for line in sorted(passed - set(exercise.same))]
-        wrong += [f"{task.name} lists what is refused or no slip: {line}" for line in set(exercise.same) - passed]
+        wrong += [f"{task.name} accepts: {line}" for line in sorted(passed - set(exercise.equivalent_slips))]
+        wrong += [
+            f"{task.name} lists what is refused or no slip: {line}" for line in set(exercise.equivalent_slips) - passed
+        ]
     return total, wrong
 
 

@@ -1,0 +1,63 @@
+"""What to say of a name that no exercise, or no guess, has: the names of this notebook."""
+
+import os
+import re
+from collections.abc import Mapping
+from difflib import get_close_matches
+from pathlib import PurePath
+from typing import Any
+
+from helpers.check.wording import sentence_list
+from helpers.exercises import EXERCISES, GUESSES, Exercise, Guess
+
+_last_notebook = ""  # of the last exercise or guess that there is
+
+
+def exercise_named(name: str) -> Exercise | None:
+    """The exercise of that name, if there is one."""
+    return _named(name, EXERCISES)
+
+
+def guess_named(name: str) -> Guess | None:
+    """The guess of that name, if there is one."""
+    return _named(name, GUESSES)
+
+
+def _named(name: str, known: Mapping[str, Any]) -> Any:
+    global _last_notebook
+    found = known.get(name)
+    if found:
+        _last_notebook = found.notebook
+    return found
+
+
+def no_exercise(given: Any) -> str:
+    """What to say of something that names no exercise."""
+    if isinstance(given, str):
+        return " ".join(["there is no exercise of this name.", *_names_here(given, EXERCISES)])
+    if getattr(given, "__name__", "") == "<lambda>":
+        return " ".join(['a lambda has no name: write check("name", f).', *_names_here("", EXERCISES)])
+    if callable(given):
+        name = getattr(given, "__name__", "")
+        return " ".join(["there is no exercise with the name of this function.", *_names_here(name, EXERCISES)])
+    return 'write check(function), without calling it, or check("name", value).'
+
+
+def no_guess(name: str) -> str:
+    """What to say of a name that no guess has."""
+    return " ".join([f"There is no guess named {name!r}.", *_names_here(name, GUESSES)])
+
+
+def _names_here(name: str, known: Mapping[str, Exercise] | Mapping[str, Guess]) -> list[str]:
+    """The names of this notebook; where Jupyter does not say which one runs, of that with the most similar name."""
+    similar = get_close_matches(name, known, n=1)
+    notebook = _running_notebook() or (known[similar[0]].notebook if similar else _last_notebook)
+    names = [name for name, thing in known.items() if thing.notebook == notebook]
+    return [f"Notebook {notebook} has {sentence_list(names)}."] if notebook and names else []
+
+
+def _running_notebook() -> str:
+    """The number of the notebook that runs, as jupyter_server tells its kernels; empty where nobody does."""
+    name = PurePath(os.environ.get("JPY_SESSION_NAME", "")).name
+    number = re.match(r"\d\d(?=_)", name)
+    return number.group() if number else ""

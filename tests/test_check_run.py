@@ -1,0 +1,332 @@
+"""How an answer is run: within its own time, on a busy machine too, and without harm to the kernel."""
+
+import builtins
+import contextlib
+import random
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+import torch
+from jupyter_client.manager import start_new_kernel
+
+from helpers.check import check, run
+from helpers.exercises import EXERCISES
+from helpers.exercises.exercise import exercise
+
+PATIENCE = 300  # seconds, however busy the machine is
+
+
+@pytest.fixture
+def ask(monkeypatch):
+    """What the check says of an answer with that many seconds of its own, called twice."""
+
+    def ask(answer, seconds=0.5, cases=((1,), (2,))):
+        monkeypatch.setattr(run, "SECONDS", seconds)
+        EXERCISES.pop("probe", None)
+        exercise("probe", lambda n: 1, cases=cases)
+        return check("probe", answer).message
+
+    yield ask
+    EXERCISES.pop("probe", None)
+
+
+def endless(n):
+    while True:
+        pass
+
+
+def stubborn(n):
+    while True:
+        with contextlib.suppress(Exception):
+            time.sleep(0.1)
+
+
+def all_swallowed(n):
+    begin = time.monotonic()
+    while time.monotonic() - begin < 5:
+        try:  # noqa: SIM105
+            time.sleep(0.1)
+        except BaseException:
+            pass
+    return 1
+
+
+def asleep(n):
+    time.sleep(100 if n == 2 else 0)
+
+
+def deadlocked(n):
+    lock = threading.Lock()
+    lock.acquire()
+    lock.acquire()
+
+
+def multiplying(n):
+    x = torch.rand(512, 512)
+    while True:
+        x = (x @ x).clamp(max=1)
+
+
+def endless_generator(n):
+    while True:
+        yield n
+
+
+def busy_threads(n):
+    def work():
+        while time.monotonic() - begin < 4:
+            pass
+
+    begin = time.monotonic()
+    threads = [threading.Thread(target=work, daemon=True) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+LOOP = "Does a loop in it never end, or is there a shorter way?"
+WAITS = "It waits and computes nothing: for a lock, an input, a sleep?"
+
+
+@pytest.mark.parametrize(("answer", "why"), [
+    (endless, LOOP), (endless_generator, LOOP), (multiplying, LOOP),
+    (stubborn, WAITS), (asleep, WAITS), (deadlocked, WAITS), (all_swallowed, WAITS),
+])  # fmt: skip
+def test_what_does_not_end_is_ended_with_a_verdict(ask, answer, why):
+    message = ask(answer)
+    assert message.startswith("it had not come to an end after 0.5 seconds of its own")
+    assert message.endswith(why)
+    assert len(message) < 240
+
+
+def test_the_line_that_does_not_end_is_named(ask):
+    assert ", in the line `time.sleep(100 if n == 2 else 0)`. " in ask(asleep)
+
+
+def test_threads_that_compute_are_no_waiting(ask):
+    try:
+        assert LOOP in ask(busy_threads)
+    finally:
+        time.sleep(4)  # until they have ended: nobody can stop them
+
+
+def test_input_gets_a_verdict(ask, monkeypatch):
+    monkeypatch.setattr(builtins, "input", lambda prompt="": threading.Event().wait())
+    assert WAITS in ask(lambda n: input())
+
+
+def test_an_interrupt_gets_a_verdict(ask, monkeypatch):
+    def interrupted(done, timeout):
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run, "wait", interrupted)
+    assert ask(lambda n: time.sleep(0.2)) == "you stopped it before it came to an end."
+
+
+def test_what_waits_for_a_while_or_computes_for_a_while_is_right(ask):
+    def answer(n):
+        time.sleep(0.5)
+        begin = time.process_time()
+        while time.process_time() - begin < 0.3:
+            pass
+        return 1
+
+    assert ask(answer, seconds=4) == "correct."
+
+
+def test_the_checks_own_work_takes_none_of_the_time(ask):
+    class Slow:
+        def __deepcopy__(self, memo):
+            begin = time.process_time()
+            while time.process_time() - begin < 0.3:
+                pass
+            return self
+
+    assert ask(lambda thing: 1, cases=[(Slow(),), (Slow(),), (Slow(),)]) == "correct."
+
+
+def test_a_call_is_over_after_a_long_time_on_the_clock_and_no_loop_is_blamed(ask, monkeypatch):
+    monkeypatch.setattr(run, "PATIENCE", 1)
+    message = ask(asleep, seconds=100)
+    assert message.startswith("it had not come to an end after 1 seconds on the clock, in the line `time.sleep(")
+    assert message.endswith("Is this machine busy with something else? Run the cell again.")
+
+
+SLOW_MODULE = """
+import time
+begin = time.process_time()
+while time.process_time() - begin < {seconds}:
+    pass
+import slow_part
+whole = True
+"""
+
+
+@pytest.fixture
+def slow_module(tmp_path, monkeypatch):
+    """A package that takes three times the budget to import."""
+    (tmp_path / "slow_whole.py").write_text(SLOW_MODULE.format(seconds=1))
+    (tmp_path / "slow_part.py").write_text(SLOW_MODULE.format(seconds=0.5).replace("import slow_part", ""))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield
+    for name in ("slow_whole", "slow_part"):
+        sys.modules.pop(name, None)
+
+
+def test_an_import_takes_none_of_the_time_and_is_not_stopped(ask, slow_module):
+    def answer(n):
+        import slow_whole
+
+        return int(slow_whole.whole)
+
+    assert ask(answer) == "correct."
+
+
+def test_what_loops_after_an_import_leaves_the_module_whole(ask, slow_module):
+    def answer(n):
+        import slow_whole  # noqa: F401
+
+        endless(n)
+
+    assert LOOP in ask(answer)
+    assert sys.modules["slow_whole"].whole and sys.modules["slow_part"].whole
+
+
+def test_an_interrupted_import_is_left_to_its_end(ask, slow_module, monkeypatch):
+    calls = []
+
+    def wait(done, timeout):
+        calls.append(timeout)
+        if len(calls) == 8:  # within the import
+            raise KeyboardInterrupt
+        return original(done, timeout)
+
+    def answer(n):
+        import slow_whole  # noqa: F401
+
+        endless(n)
+
+    original = run.wait
+    monkeypatch.setattr(run, "wait", wait)
+    assert ask(answer) == "you stopped it before it came to an end."
+    assert sys.modules["slow_whole"].whole and sys.modules["slow_part"].whole
+
+
+def test_what_is_stopped_leaves_the_output_as_it_was(ask, capsys):
+    before = sys.stdout
+    for answer in (asleep, endless, deadlocked):
+        ask(answer)
+        assert sys.stdout is before
+    print("here")
+    assert capsys.readouterr().out == "here\n"
+
+
+def test_a_redirection_that_is_cut_off_does_not_stay(ask):
+    before = sys.stdout
+
+    def answer(n):
+        with contextlib.redirect_stdout(None):
+            time.sleep(4)
+
+    assert WAITS in ask(answer)
+    assert sys.stdout is before
+    time.sleep(3)  # until its redirection ends
+    print("still here")
+
+
+def test_the_random_generators_are_left_alone(ask):
+    def seed(number):
+        random.seed(number), np.random.seed(number), torch.manual_seed(number)
+
+    def draw():
+        return random.random(), np.random.rand(), torch.rand(()).item()
+
+    seed(5)
+    expected = draw()
+    seed(5)
+    ask(lambda n: seed(1) or sum(draw()))
+    assert draw() == expected
+
+
+# ---- In a real kernel.
+
+SET_UP = """
+import time
+from helpers.check import check, run
+from helpers.exercises.exercise import exercise
+exercise("probe", lambda n: n, cases=[(n,) for n in range(30)])
+"""
+
+
+@pytest.fixture
+def kernel():
+    """Runs a cell in a fresh kernel, and returns what it prints or shows."""
+    manager, client = start_new_kernel(startup_timeout=PATIENCE)
+
+    def cell(source):
+        texts = []
+
+        def keep(message):
+            content = message["content"]
+            texts.append(content.get("text") or content.get("data", {}).get("text/plain") or content.get("ename", ""))
+
+        client.execute_interactive(source, timeout=PATIENCE, output_hook=keep, allow_stdin=False)
+        return "".join(texts)
+
+    yield cell
+    client.stop_channels()
+    manager.shutdown_kernel(now=True)
+
+
+SLEEPER = """
+def sleeper(n):
+    if n == {call}:
+        print("going to sleep")
+        time.sleep({seconds})
+    return n
+check("probe", sleeper)
+"""
+
+
+@pytest.mark.slow
+def test_the_cells_behind_an_answer_in_compiled_code_run_and_print(kernel):
+    kernel(SET_UP)
+    kernel("run.SECONDS = 1")
+    assert WAITS in kernel(SLEEPER.format(call=1, seconds=6))
+    assert kernel("print('behind it'); 1 + 1") == "behind it\n2"
+    assert kernel("check('probe', lambda n: n)") == "✓ probe: correct."
+    assert kernel("time.sleep(5); print('after it')") == "after it\n"
+
+
+@pytest.mark.slow
+def test_an_answer_that_sleeps_less_than_its_time_is_right(kernel):
+    kernel(SET_UP)
+    assert kernel(SLEEPER.format(call=1, seconds=8)) == "✓ probe: correct."
+    assert kernel("print('behind it')") == "behind it\n"
+
+
+COLD = """
+import torch
+from helpers.check import check
+
+def last_logits(hidden, weight):
+    return hidden[-1] @ weight.T
+
+check(last_logits)
+"""
+
+
+@pytest.mark.slow
+def test_a_cold_check_beside_busy_processes_is_right(kernel):
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(5)]
+    try:
+        assert [kernel(COLD) for _ in range(2)] == 2 * ["✓ last_logits: correct."]
+    finally:
+        for process in busy:
+            process.kill()
