@@ -19,6 +19,7 @@ pytest.importorskip("latex2mathml", reason="the extra 'teach' is not installed")
 from helpers.export import documents
 
 pytestmark = pytest.mark.slow
+STEMS = [*(path.stem for path in NOTEBOOKS), "index"]
 
 
 @pytest.fixture(scope="module")
@@ -139,12 +140,15 @@ def test_slide_types_make_sections_slides_and_fragments(tmp_path):
     assert shown[1:] == [["a ( note ) b [ c d ] [ e ]", "f"], ["g"]]
 
 
-def test_links_lead_to_what_was_exported(pages):
-    for stem, document in pages.items():
-        for link in document.find_all("a", href=lambda address: not address.startswith("https://")):
-            path, _, anchor = unquote(link["href"]).partition("#")
-            target = pages[path.removesuffix(".html") if path else stem]
-            assert not anchor or target.find(id=anchor), (stem, link)
+@pytest.mark.parametrize("stem", STEMS)
+def test_links_lead_to_what_was_exported(pages, stem):
+    for link in pages[stem].find_all("a", href=lambda address: not address.startswith("https://")):
+        path, _, anchor = unquote(link["href"]).partition("#")
+        target = pages[path.removesuffix(".html") if path else stem]
+        assert not anchor or target.find(id=anchor), link
+
+
+def test_a_page_alone_links_to_no_other():
     alone = BeautifulSoup(documents.document("pages", NOTEBOOKS[1], {}), "html.parser")
     assert ".ipynb" not in str(alone.find_all("a"))
 
@@ -157,18 +161,28 @@ def test_the_start_page_has_the_table_of_the_readme(pages):
         assert [link.span.get_text(), link.small.get_text()] == [question.replace("`", ""), f"{minutes} minutes"]
 
 
-def test_pages_can_be_read_by_everyone_and_on_a_phone(pages, folder):
-    for page in pages.values():
-        ids = [tag["id"] for tag in page.find_all(id=True)]
-        levels = [int(heading.name[1]) for heading in page.find_all(re.compile(r"^h\d$"))]
-        assert page.html["lang"] == "en" and page.title.get_text() and len(ids) == len(set(ids)) and "main" in ids
-        assert levels[0] == 1 and levels.count(1) == 1 and all(b <= a + 1 for a, b in pairwise(levels))
+@pytest.mark.parametrize("stem", STEMS)
+def test_a_page_has_a_language_a_title_and_headings_in_order(pages, stem):
+    page = pages[stem]
+    ids = [tag["id"] for tag in page.find_all(id=True)]
+    levels = [int(heading.name[1]) for heading in page.find_all(re.compile(r"^h\d$"))]
+    assert page.html["lang"] == "en" and page.title.get_text() and len(ids) == len(set(ids)) and "main" in ids
+    assert levels[0] == 1 and levels.count(1) == 1 and all(b <= a + 1 for a, b in pairwise(levels))
+
+
+@pytest.fixture(scope="module")
+def phone():
     browser.skip(browser.lacking())
     with browser.chromium() as chromium:
         page = chromium.new_page(viewport={"width": 390, "height": 844}, offline=True)
-        for file in sorted(folder.iterdir()):
-            page.goto(file.as_uri())
-            assert page.evaluate("document.documentElement.scrollWidth") == 390, file.name
+        page.set_default_timeout(1000 * browser.PATIENCE)
+        yield page
+
+
+@pytest.mark.parametrize("stem", STEMS)
+def test_a_page_fits_on_a_phone(phone, folder, stem):
+    phone.goto((folder / f"{stem}.html").as_uri())
+    assert phone.evaluate("document.documentElement.scrollWidth") == 390
 
 
 def test_the_command_line(monkeypatch, capsys, tmp_path):

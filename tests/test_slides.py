@@ -107,16 +107,18 @@ def test_no_slide_is_larger_than_the_screen(path, opened):
     assert not too_large, "\n".join(too_large)
 
 
+PARAGRAPHS = "<p style='height: 400px'>a</p><p style='height: 100px'>b</p><p style='height: 200px'>c</p>"
+TABLE = """<p style='height: 300px'>a</p>
+  <div class='outputs'><table><tr><td style='height: 300px'>b</table></div><p>c</p>"""
+
+
 @pytest.mark.slow
-def test_what_does_not_fit_goes_on_under_the_same_heading_with_the_same_notes(opened):
-    tall = "<p style='height: 400px'>a</p><p style='height: 100px'>b</p><p style='height: 200px'>c</p>"
-    table = "<p style='height: 300px'>a</p>"
-    table += "<div class='outputs'><table><tr><td style='height: 300px'>b</table></div><p>c</p>"
-    for body, expected in ((tall, ["h a b", "h c"]), (table, ["h a", "h b c"])):
-        page = opened(NOTEBOOKS[0], f"<section><aside class='notes'>n</aside><h2>h</h2>{body}</section>")
-        found = page.evaluate("""[...document.querySelectorAll(".slides > section > section")].map(slide =>
-            [...slide.querySelectorAll("h2, p, td")].map(part => part.textContent[0]).join(" "))""")
-        assert (found, page.locator(".slides .notes").count()) == (expected, 2)
+@pytest.mark.parametrize(("body", "expected"), [(PARAGRAPHS, ["h a b", "h c"]), (TABLE, ["h a", "h b c"])])
+def test_what_does_not_fit_goes_on_under_the_same_heading_with_the_same_notes(opened, body, expected):
+    page = opened(NOTEBOOKS[0], f"<section><aside class='notes'>n</aside><h2>h</h2>{body}</section>")
+    found = page.evaluate("""[...document.querySelectorAll(".slides > section > section")].map(slide =>
+        [...slide.querySelectorAll("h2, p, td")].map(part => part.textContent[0]).join(" "))""")
+    assert (found, page.locator(".slides .notes").count()) == (expected, 2)
 
 
 @pytest.mark.slow
