@@ -7,7 +7,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 import helpers
 from helpers import version
-from tests.tools.course import NOTEBOOKS, read
+from tests.tools.course import NOTEBOOKS, ROOT, read
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
@@ -41,3 +41,8 @@ def test_packages_of_another_version_are_told(monkeypatch, capsys):
     assert re.fullmatch(
         r"The course is of .*, and its packages were installed for 0\.0\.9: .*\n", capsys.readouterr().out
     )
+
+
+def test_one_version_stands_everywhere():
+    assert f"\nversion: {helpers.__version__}\n" in (ROOT / ".github" / "CITATION.cff").read_text("utf-8")
+    assert re.search(r"^## (\S+?),? ", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.M)[1] == helpers.__version__
