@@ -9,7 +9,7 @@
 - storage: where elements are; layout, offset_of, same_storage, touched_bytes, plan_view
 - flops: the rules for the FLOPs of one op
 - timing: measure(function), a time with its spread, and whether it was disturbed
-- model: the block and the GPT of the course in named dimensions, and published configurations
+- model: the block and the GPT of the course in named dimensions, and published configurations; read_config(card)
 - exercises: the cases, the oracle and the usual mistakes of every exercise
 - counting: count(fn, *args) -> Cost: FLOPs and bytes, op by op; what autograd keeps; a trace of what is alive
 - machine: this device and the best that it can do: peak(dtype), bandwidth(nbytes), time_ops(ops)

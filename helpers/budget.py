@@ -181,7 +181,8 @@ def block_costs(
     attention's logarithm of each softmax sum (Dao 2023). Unfused, the softmax, H·T numbers per token, and a mask.
 
     With `window`, a token looks back on so many (Beltagy et al. 2020), not on all. Experts (Shazeer et al. 2017) work
-    on the tokens handed to them; their weights are read where tokens can choose them, at most all.
+    on the tokens handed to them; their weights are read where tokens can choose them, at most all. What a router does
+    beside its product, and what it keeps, is left out.
     Raises TypeError and ValueError for sizes that are none, as `training` does.
     """
     _require(config, tokens=tokens, batch=batch, itemsize=itemsize)
@@ -245,7 +246,8 @@ def kv_bytes(config: Config, itemsize: float = 2, tokens: int = 1) -> int:
     >>> kv_bytes(MODELS["Llama 3 8B"]), kv_bytes(MODELS["Llama 3 8B"], tokens=8192)
     (131072, 1073741824)
 
-    A block with a window holds its last tokens only (Jiang et al. 2023, Mistral 7B, "rolling buffer cache").
+    A block with a window holds only those that the last token looks at (Jiang et al. 2023, Mistral 7B, "rolling buffer
+    cache"); between two steps a library may hold one less.
     """
     _require(config, tokens=tokens, itemsize=itemsize)
     return _whole(2 * config.key_width * _seen(config, tokens) * itemsize)
@@ -276,9 +278,14 @@ class Step:
 
 
 def training(
-    config: Config, batch: int, tokens: int, *,
-    devices: int = 1, precision: str = "mixed bfloat16", recompute: bool = False,
-) -> Step:  # fmt: skip
+    config: Config,
+    batch: int,
+    tokens: int,
+    *,
+    devices: int = 1,
+    precision: str = "mixed bfloat16",
+    recompute: bool = False,
+) -> Step:
     """A training step with AdamW: each device takes `batch` texts, and all share the states evenly (ZeRO, stage 3).
 
     >>> step = training(MODELS["GPT-2 small"], batch=8, tokens=1024, precision="float32")

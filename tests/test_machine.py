@@ -72,13 +72,13 @@ def test_a_size_that_takes_too_long_or_too_much_memory_is_not_tried(
     assert set(stopwatch.sizes) == tried
 
 
-def test_where_others_have_the_cores_one_thread_may_be_the_best(matmuls, stopwatch):
+@pytest.mark.parametrize(("together", "threads", "rate"), [(1, 2, 4e9), (0.1, 1, 0.4 * 4e9)])
+def test_where_others_have_the_cores_one_thread_may_be_the_best(matmuls, stopwatch, together, threads, rate):
     alone = stopwatch.seconds
     stopwatch.disturbed = lambda threads: threads == 2
-    for together, threads, rate in [(1, 2, 4e9), (0.1, 1, 0.4 * 4e9)]:
-        stopwatch.seconds = lambda fn, its, n, share=together: alone(fn, its, n) / (share if n == 2 else 1)
-        found = matmuls()
-        assert found.disturbed and (found.timing.threads, found.flop_per_s) == (threads, pytest.approx(rate))
+    stopwatch.seconds = lambda fn, its, n: alone(fn, its, n) / (together if n == 2 else 1)
+    found = matmuls()
+    assert found.disturbed and (found.timing.threads, found.flop_per_s) == (threads, pytest.approx(rate))
     assert not matmuls(threads=1).disturbed
 
 
@@ -113,10 +113,13 @@ def test_float8_is_multiplied_with_scales():
     assert (found.dtype, found.size) == ("float8_e4m3fn", 32)
 
 
-def test_what_is_no_float_or_cannot_be_multiplied_has_no_peak(monkeypatch):
-    for dtype in (torch.int32, "bool", "floaty", "tfloat32", 3):
-        with pytest.raises(ValueError, match="give a floating-point dtype such as bfloat16"):
-            machine.peak(dtype, "cpu")
+@pytest.mark.parametrize("dtype", [torch.int32, "bool", "floaty", "tfloat32", 3], ids=str)
+def test_what_is_no_float_has_no_peak(dtype):
+    with pytest.raises(ValueError, match="give a floating-point dtype such as bfloat16"):
+        machine.peak(dtype, "cpu")
+
+
+def test_what_cannot_be_multiplied_has_no_peak(monkeypatch):
 
     def refuse(*args, **more):
         raise NotImplementedError('"addmm" not implemented for this\nmore')
@@ -307,11 +310,15 @@ def test_in_a_cache_rows_take_what_a_few_of_them_take_beyond_their_launch(stopwa
     softmax, small, large = (op for op in work if op.name in ("softmax", "matmul 64", "matmul 1024"))
     by_launch, in_cache, too_large = machine.time_from_cache((softmax, small, large), 2048)
     assert in_cache == 1.9 and math.isnan(by_launch) and math.isnan(too_large)
-    for disturbed, tries in ((False, 1), (True, 3)):
-        stopwatch.asked.clear()
-        stopwatch.disturbed = lambda threads, answer=disturbed: answer
-        machine.time_from_cache((small,), 2048)
-        assert len(stopwatch.asked) == 3 * tries
+
+
+@pytest.mark.parametrize(("disturbed", "tries"), [(False, 1), (True, 3)])
+def test_a_disturbed_time_from_a_cache_is_measured_again(stopwatch, monkeypatch, disturbed, tries):
+    monkeypatch.setattr(machine, "caches", lambda where: {"L2": 2**20, "L3": 2**23})
+    (small,) = (op for op in machine.ops("float32", 2048) if op.name == "matmul 64")
+    stopwatch.seconds, stopwatch.disturbed = (lambda *asked: 1.0), lambda threads: disturbed
+    machine.time_from_cache((small,), 2048)
+    assert len(stopwatch.asked) == 3 * tries
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
