@@ -26,6 +26,7 @@ guess("tie_at_257", "Of two numbers equally near, the one with the even code is 
     (257, "bfloat16 has no 257, and the question is the growth."))
 guess("outlier_in_int8", "All weights of a row share its scale, and so its step, 1/127 of the largest of them.",
     (0.79, "The step of their row has grown."),
+    (50, "The outlier grew fiftyfold. By how much did the step of its row grow?"),
     (39.4, "The outlier grew fiftyfold, but it was hardly ever the largest of its row before."))
 
 parts("decode_patterns",
