@@ -105,7 +105,7 @@ READERS = {  # what a reader's own matplotlibrc may say
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", ["lines", "wide range", "bars of parts", "memory_over_time", "roofline", "ranges"])
+@pytest.mark.parametrize("kind", ["spacing", "wide range", "bars of parts", "memory_rises", "roofline", "ranges"])
 def test_picture_and_words_are_the_same_whatever_the_readers_own_style(kind):
     with matplotlib.rc_context(READERS):
         data, metadata = GALLERY[kind]()._repr_mimebundle_()

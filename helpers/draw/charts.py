@@ -324,12 +324,18 @@ def memory_over_time(traces: Mapping[str, Trace], title: str, levels: Sizes | No
 
 @drawn("Memory over time")
 def memory_rises(
-    trace: Trace, title: str, rise: float, alive: Sequence[str] = (), levels: Sizes | None = None, backward: int = -1
+    trace: Trace,
+    title: str,
+    rise: float,
+    alive: Sequence[str] = (),
+    levels: Sizes | None = None,
+    backward: int = -1,
+    key: str = "",
 ) -> Made:
     """Bytes alive around the ops of a step that add at least `rise` bytes, each op equally wide.
 
-    `alive` says what is there after each rise or fall of that size; the rest is as in `memory_over_time`. Raises
-    ValueError if no op adds as much.
+    `alive` says what is there after each rise or fall of that size, and `key`, at the upper left, what is meant; the
+    rest is as in `memory_over_time`. Raises ValueError if no op adds as much.
     """
     memory = trace.memory
     steps = {op: memory[op] - memory[op - 1] for op in range(1, len(memory))}
@@ -346,6 +352,7 @@ def memory_rises(
         place = end if short else op  # beside a step that is too short for the name
         note(ax, name, (place, memory[op] - 0.06 * trace.peak), (4, 0), weight="bold", color=INKS[GREEN])
     _draw_levels(ax, levels or {})
+    note(ax, key, (0, 1), (5, -5), xycoords="axes fraction", va="top", color=INKS[GREEN], linespacing=1.4)
     return Made(fig, f"{found}.")
 
 

@@ -4,13 +4,15 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from helpers import formats
 
 from helpers.draw.drawing import (  # isort: skip
-    BLUE, DASHES, GREY, INKS, TINTS, VERMILLION, Drawing, Made, canvas, cell, drawn, note, rows,
+    BLUE, DASHES, GREY, INKS, TINTS, VERMILLION, Made, Series, canvas, cell, drawn, note, rows,
 )  # fmt: skip
 from helpers.draw.charts import lines
 from helpers.formats import FloatFormat
@@ -138,8 +140,12 @@ def short(value: float) -> str:
     return f"{digits.removesuffix('.0')}e{int(power)}"
 
 
-def spacing(names: Sequence[str], low: float, high: float, title: str, marks: Sequence[float] = ()) -> Drawing:
-    """The gap to the next number against the number, a stair per format; at each of `marks` the gap is written."""
+@drawn("Line chart")
+def spacing(names: Sequence[str], low: float, high: float, title: str, marks: Sequence[float] = ()) -> Made:
+    """The gap to the next number against the number, a stair per format; at each of `marks` the gap is written.
+
+    Between two stairs it is shaded, where the one is finer and where the other.
+    """
     powers = range(math.floor(math.log2(low)), math.ceil(math.log2(high)))
     numbers = [end * 2.0**power for power in powers for end in (1, 2 - 1e-9)]  # the two ends of each step
     stairs = {name: (numbers, [_gap(2.0**power, name) for power in powers for _ in range(2)]) for name in names}
@@ -147,7 +153,19 @@ def spacing(names: Sequence[str], low: float, high: float, title: str, marks: Se
     drawing = lines(stairs, title, "number", "gap to the next number", "xy", points)
     for stair in drawing.figure.axes[0].lines[: len(stairs)]:
         stair.set(linestyle="-", linewidth=1.8)  # dashes would hide the steps
-    return drawing
+    if len(stairs) == 2:
+        _shade_finer(drawing.figure, stairs)
+    return Made(drawing.figure, drawing.finding)
+
+
+def _shade_finer(fig: Figure, stairs: Series) -> None:
+    """Tint the ground between two stairs in the colour of the lower, and say so in a legend."""
+    (ax,) = fig.axes
+    names, ((x, first), (_, second)) = list(stairs), stairs.values()
+    lower = {names[0]: np.less(first, second), names[1]: np.less(second, first)}
+    for (name, where), tint in zip(lower.items(), TINTS[2:], strict=False):
+        ax.fill_between(x, first, second, where=where, color=tint, alpha=0.5, linewidth=0, label=f"{name} is finer")
+    fig.legend(handles=ax.collections, loc="outside lower center", ncols=2)
 
 
 def _gap(value: float, name: str) -> float:
