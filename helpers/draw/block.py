@@ -145,7 +145,7 @@ def block(
     if upto == 7:
         _keeps(ax, kernels)
     words.append(_total(ax, boxes, kernels, upto, lesson))
-    _stack(ax, boxes, _looks(boxes, kernels, upto))
+    _stack(ax, boxes, _colours(boxes, kernels, upto))
     _write(ax, _MIDDLE, _TOP - 14, "b t d", "center", fontsize=8, color=INKS[GREY])
     return Made(fig, details="\n".join(words))
 
@@ -212,7 +212,7 @@ def _box_cells(box: Box) -> dict[str, str]:
     }
 
 
-def _looks(boxes: Sequence[Box], kernels: Sequence[_Kernel], upto: int) -> dict[int, tuple[str, str]]:
+def _colours(boxes: Sequence[Box], kernels: Sequence[_Kernel], upto: int) -> dict[int, tuple[str, str]]:
     """Ink and tint of rows: copies up to lesson 3, those with parameters in lesson 4, then by what bounds them."""
     if upto < 4:
         return {row: _MARKED for row, box in enumerate(boxes) if box.layout == "copy"}
@@ -300,8 +300,8 @@ def one_box(config: Config, batch: int, tokens: int, name: str) -> Made:
     near, far, top, bottom = 230, 694, _y(0.2), _y(11.8)
     corners = [(138, _y(row) - 10), (near, top), (far, top), (far, bottom), (near, bottom), (138, _y(row) + 10)]
     ax.add_patch(Polygon(corners, facecolor=GROUNDS[2], zorder=0))
-    tale = f"{batch * tokens} tokens, each a list of {config.width} numbers of 2 bytes"
-    _write(ax, near, _y(-0.5), tale, color=INKS[GREY], fontsize=9.5, said=True)
+    heading = f"{batch * tokens} tokens, each a list of {config.width} numbers of 2 bytes"
+    _write(ax, near, _y(-0.5), heading, color=INKS[GREY], fontsize=9.5, said=True)
     for place, (text, (lesson, value)) in enumerate(said.items()):
         y = _y(1.2 + 1.6 * place)
         _chip(ax, near + 26, y, lesson)
@@ -327,7 +327,7 @@ def _count(count: float) -> str:
 def _letters(config: Config, batch: int, tokens: int) -> list[str]:
     """What each letter stands for."""
     texts = "text" if batch == 1 else "texts"
-    letters = [f"b {batch} {texts}", f"t {tokens} tokens", f"s {tokens} tokens to look at"]
+    letters = [f"b {batch} {texts}", f"t {tokens} tokens", f"s {tokens} tokens to style at"]
     letters += [f"d {config.width} wide", f"h {config.heads} heads"]
     if config.key_heads != config.heads:
         letters.append(f"kv {config.key_heads} key heads")
@@ -352,8 +352,8 @@ def _write(ax: Axes, x: float, y: float, text: str, align: str = "left", *, said
 
 def _chip(ax: Axes, x: float, y: float, lesson: int) -> None:
     """The number of a lesson."""
-    look = {"boxstyle": "round,pad=0.25", "color": INKS[GREY], "linewidth": 0.8}
-    _write(ax, x, y, f"{lesson:02}", "center", fontsize=7.5, color="white", bbox=look)
+    style = {"boxstyle": "round,pad=0.25", "color": INKS[GREY], "linewidth": 0.8}
+    _write(ax, x, y, f"{lesson:02}", "center", fontsize=7.5, color="white", bbox=style)
 
 
 def _y(row: float) -> float:
@@ -393,14 +393,14 @@ def _cells(
     return " | ".join(words)
 
 
-def _stack(ax: Axes, boxes: Sequence[Box], looks: Mapping[int, tuple[str, str]]) -> None:
+def _stack(ax: Axes, boxes: Sequence[Box], styles: Mapping[int, tuple[str, str]]) -> None:
     """The boxes in their colours, the way of the data down through them, and the two residuals beside it."""
     for row, box in enumerate(boxes):
-        ink, tint = looks.get(row, _BOUNDS[""])
+        ink, tint = styles.get(row, _BOUNDS[""])
         width, text = (20, "+") if box.name == "add" else (104, box.name)
-        look: dict[str, Any] = {"facecolor": tint, "edgecolor": INKS[ink], "linewidth": 1.0, "zorder": 3}
+        style: dict[str, Any] = {"facecolor": tint, "edgecolor": INKS[ink], "linewidth": 1.0, "zorder": 3}
         corner = "round,pad=0,rounding_size=8"
-        ax.add_patch(FancyBboxPatch((_MIDDLE - width / 2, _y(row) - 10), width, 20, corner, **look))
+        ax.add_patch(FancyBboxPatch((_MIDDLE - width / 2, _y(row) - 10), width, 20, corner, **style))
         _write(ax, _MIDDLE, _y(row), text, "center", zorder=4)
     for row in range(len(boxes) + 1):
         arrow(ax, (_MIDDLE, _y(row - 1) + 10), (_MIDDLE, _y(row) - 10), INKS[GREY], **_TIP)
@@ -459,14 +459,14 @@ def _side(
     """
     m, n = first.cells, second.cells
     cells = Affine2D.from_values(first.right / m, first.down / m, second.right / n, second.down / n, *corner)
-    look: dict[str, Any] = {"transform": cells + ax.transData}
-    ax.add_patch(Rectangle((0, 0), m, n, facecolor=tint, edgecolor=BLACK, **look))
+    style: dict[str, Any] = {"transform": cells + ax.transData}
+    ax.add_patch(Rectangle((0, 0), m, n, facecolor=tint, edgecolor=BLACK, **style))
     if m <= 16:
-        ax.vlines(range(1, m), 0, n, INKS[GREY], linewidth=0.5, **look)
+        ax.vlines(range(1, m), 0, n, INKS[GREY], linewidth=0.5, **style)
     if n <= 16:
-        ax.hlines(range(1, n), 0, m, INKS[GREY], linewidth=0.5, **look)
+        ax.hlines(range(1, n), 0, m, INKS[GREY], linewidth=0.5, **style)
     left, bottom, width, height = frame
-    outline = look | {"edgecolor": BLACK, "linewidth": 2.2, "joinstyle": "round", "zorder": 3}
+    outline = style | {"edgecolor": BLACK, "linewidth": 2.2, "joinstyle": "round", "zorder": 3}
     ax.add_patch(Rectangle((left, bottom), width, height, fill=False, **outline))
     x, y = cells.transform((m / 2, n / 2))
     _write(ax, x, y, text, "center", bbox=PLATE)

@@ -43,9 +43,9 @@ def lines(
     fig, ax = canvas(3.1, title, xlabel, ylabel)
     ax.set(xscale="log" if "x" in log else "linear", yscale="log" if "y" in log else "linear")
     widths = itertools.chain((2.6, 2.0), itertools.repeat(1.4))  # so that a line is seen that lies under another
-    for (name, (x, y)), look, width in zip(series.items(), itertools.cycle(LINES), widths, strict=False):
+    for (name, (x, y)), style, width in zip(series.items(), itertools.cycle(LINES), widths, strict=False):
         few = 2 < len(x) <= 12
-        ax.plot(x, y, label=name, clip_on=False, linewidth=width, **look | {"marker": look["marker"] if few else ""})
+        ax.plot(x, y, label=name, clip_on=False, linewidth=width, **style | {"marker": style["marker"] if few else ""})
     if levels:  # which shall not run through the name of a line, nor their names through the title
         ax.margins(y=0.12)
         ax.set_xlim(right=max(x[-1] for x, _ in series.values()))
@@ -99,8 +99,8 @@ def _draw_levels(ax: Axes, levels: Sizes) -> None:
 
 def _draw_limits(ax: Axes, limits: Sizes) -> None:
     """Vertical lines with their names on top, below the title."""
-    for (name, value), look in zip(limits.items(), LINES, strict=False):
-        ax.axvline(value, color=BLACK, linewidth=1.2, linestyle=look["linestyle"], marker="", label=name, zorder=1.5)
+    for (name, value), style in zip(limits.items(), LINES, strict=False):
+        ax.axvline(value, color=BLACK, linewidth=1.2, linestyle=style["linestyle"], marker="", label=name, zorder=1.5)
         note(ax, name, (value, 1), (0, 2), xycoords=ax.get_xaxis_transform(), ha="center", va="bottom")
     if limits:
         ax.set_title(ax.get_title(loc="left"), pad=18)
@@ -124,11 +124,11 @@ def bars(
     bars.
     """
     stacks = {row: size if isinstance(size, Mapping) else {"": size} for row, size in sizes.items()}
-    looks = _part_looks(stacks, tints or {}, ghost)
-    several = len(looks) > 1
+    styles = _part_styles(stacks, tints or {}, ghost)
+    several = len(styles) > 1
     head, foot = 0.25 if limit else 0, 0.25 if several else 0
     fig, ax = canvas(0.85 + head + foot + 0.4 * len(stacks), title, xlabel)
-    inside = _stack(ax, stacks, np.zeros(len(stacks)), looks)
+    inside = _stack(ax, stacks, np.zeros(len(stacks)), styles)
     totals = {row: sum(size for part, size in stack.items() if part != ghost) for row, stack in stacks.items()}
     lengths = [sum(stack.values()) for stack in stacks.values()]
     texts = {row: number(total) if row else "" for row, total in totals.items()} | dict(ends or {})
@@ -144,18 +144,18 @@ def bars(
     for text, bar in inside:
         if text.get_window_extent().width > bar.get_window_extent().width:
             text.remove()
-    return Made(fig, _told(totals, xlabel))
+    return Made(fig, _totals_in_words(totals, xlabel))
 
 
 @drawn("Bars")
 def waterfall(sizes: Mapping[str, Sizes], title: str, xlabel: str) -> Made:
     """Bars that begin where the one before ends: a row has one part, whose size is added to those above."""
-    looks = _part_looks(sizes, {}, None)
+    styles = _part_styles(sizes, {}, None)
     fig, ax = canvas(0.85 + 0.4 * len(sizes), title, xlabel)
     steps = [sum(parts.values()) for parts in sizes.values()]
     ends = list(itertools.accumulate(steps))
     starts = [0, *ends[:-1]]
-    for text, _ in _stack(ax, sizes, np.array(starts, dtype=float), looks):
+    for text, _ in _stack(ax, sizes, np.array(starts, dtype=float), styles):
         text.remove()
     for row in range(1, len(sizes)):
         note(ax, f"+{number(steps[row])}", (starts[row], row), (-4, 0), ha="right")
@@ -165,34 +165,34 @@ def waterfall(sizes: Mapping[str, Sizes], title: str, xlabel: str) -> Made:
     _write_ends(ax, ends, [number(end) for end in ends])
     ax.set_xlim(0, 1.1 * ends[-1])
     ax.xaxis.set_major_locator(MaxNLocator(steps=[1, 2, 5, 10]))
-    return Made(fig, _told(dict(zip(sizes, ends, strict=True)), xlabel))
+    return Made(fig, _totals_in_words(dict(zip(sizes, ends, strict=True)), xlabel))
 
 
-def _part_looks(stacks: Mapping[str, Sizes], tints: Mapping[str, str], ghost: str | None) -> dict[str, dict[str, Any]]:
-    """The look of each part; refuses what bars cannot show."""
+def _part_styles(stacks: Mapping[str, Sizes], tints: Mapping[str, str], ghost: str | None) -> dict[str, dict[str, Any]]:
+    """The style of each part; refuses what bars cannot show."""
     parts = dict.fromkeys(itertools.chain.from_iterable(stacks.values()))
     smallest = min((size for stack in stacks.values() for size in stack.values()), default=0)
     if not 1 <= len(parts) <= len(TINTS) or smallest < 0:
         raise ValueError(f"bars have 1 to {len(TINTS)} parts, of 0 or more each, got {dict(stacks)}")
-    looks = {}
+    styles = {}
     for part, usual in zip(parts, _PART_TINTS, strict=False):
         tint = tints.get(part, usual)
-        looks[part] = {"facecolor": tint, "edgecolor": _EDGES[tint]}
-    if ghost is not None and ghost in looks:
-        looks[ghost] |= {"facecolor": "white", "linestyle": "--"}
-    return looks
+        styles[part] = {"facecolor": tint, "edgecolor": _EDGES[tint]}
+    if ghost is not None and ghost in styles:
+        styles[ghost] |= {"facecolor": "white", "linestyle": "--"}
+    return styles
 
 
 def _stack(
-    ax: Axes, stacks: Mapping[str, Sizes], starts: np.ndarray, looks: Mapping[str, Mapping[str, Any]]
+    ax: Axes, stacks: Mapping[str, Sizes], starts: np.ndarray, styles: Mapping[str, Mapping[str, Any]]
 ) -> list[tuple[Text, Rectangle]]:
     """A bar per row and part, each from the end of the one before; gives the sizes written in them, and the bars."""
     inside: list[tuple[Text, Rectangle]] = []
-    for part, look in looks.items():
+    for part, style in styles.items():
         widths = np.array([stack.get(part, 0.0) for stack in stacks.values()])
-        bars = ax.barh(range(len(stacks)), widths, 0.6, starts, label=part or "_", linewidth=1.2, **look)
+        bars = ax.barh(range(len(stacks)), widths, 0.6, starts, label=part or "_", linewidth=1.2, **style)
         parted = [number(width) if len(stack) > 1 else "" for width, stack in zip(widths, stacks.values(), strict=True)]
-        plate = {"facecolor": look["facecolor"], "edgecolor": "none", "pad": 0.8}  # over a limit's line
+        plate = {"facecolor": style["facecolor"], "edgecolor": "none", "pad": 0.8}  # over a limit's line
         inside += zip(ax.bar_label(bars, parted, label_type="center", bbox=plate), bars, strict=True)
         starts = starts + widths
     return inside
@@ -210,9 +210,9 @@ def _write_ends(ax: Axes, ends: Sequence[float], texts: Sequence[str]) -> None:
             note(ax, text, (end, row), weight="bold", bbox=PLATE)
 
 
-def _told(totals: Sizes, xlabel: str) -> str:
-    told = [f"{' '.join(row.split())} {number(total)}" for row, total in totals.items() if row]
-    return f"{', '.join(told)} ({xlabel.splitlines()[0]})."
+def _totals_in_words(totals: Sizes, xlabel: str) -> str:
+    texts = [f"{' '.join(row.split())} {number(total)}" for row, total in totals.items() if row]
+    return f"{', '.join(texts)} ({xlabel.splitlines()[0]})."
 
 
 @drawn("Dots")
@@ -261,8 +261,8 @@ def dots(
     ax.autoscale_view()
     log_ticks(ax.xaxis, EngFormatter(unit) if roles and unit else "{x:g}")
     meaning = f"{roles[1].capitalize()} / {roles[0]}: " if roles else ""
-    told = ", ".join(f"{row} {number(value)}" for row, value in ends.items())
-    return Made(fig, f"{meaning}{told}.")
+    numbers = ", ".join(f"{row} {number(value)}" for row, value in ends.items())
+    return Made(fig, f"{meaning}{numbers}.")
 
 
 def _refuse_log(table: Mapping[str, Sequence[float]], limits: Sizes) -> None:
@@ -270,14 +270,14 @@ def _refuse_log(table: Mapping[str, Sequence[float]], limits: Sizes) -> None:
         raise ValueError(f"a logarithmic axis has only values above 0, got {dict(table)}, {dict(limits)}")
 
 
-def _draw_column(ax: Axes, column: Sizes, quiet: Sequence[str], label: str, look: Mapping[str, Any]) -> None:
+def _draw_column(ax: Axes, column: Sizes, quiet: Sequence[str], label: str, style: dict[str, Any]) -> None:
     """A mark per row, grey in quiet rows."""
     places = {row: place for place, row in enumerate(column)}
     loud = [row for row in column if row not in quiet]
     silent = [row for row in column if row in quiet]
-    style = {"linestyle": "", "zorder": 4, **look}
-    ax.plot([column[row] for row in loud], [places[row] for row in loud], label=label, **style)
-    ax.plot([column[row] for row in silent], [places[row] for row in silent], **style | {"color": GREY})
+    marks: dict[str, Any] = {"linestyle": "", "zorder": 4, **style}
+    ax.plot([column[row] for row in loud], [places[row] for row in loud], label=label, **marks)
+    ax.plot([column[row] for row in silent], [places[row] for row in silent], **marks | {"color": GREY})
 
 
 def _draw_pairs(
@@ -285,9 +285,9 @@ def _draw_pairs(
 ) -> dict[str, float]:
     """Two marks per row, joined, with their values; the second, smaller, can be seen in the first. Gives the ratios."""
     computes = VERMILLION if "arithmetic" in roles else GREEN
-    looks = ({"color": computes, "marker": "s", "markersize": 9}, {"color": BLUE, "marker": "o", "markersize": 6})
-    for place, (role, look) in enumerate(zip(roles, looks, strict=True)):
-        _draw_column(ax, {row: pair[place] for row, pair in table.items()}, quiet, role, look)
+    styles = ({"color": computes, "marker": "s", "markersize": 9}, {"color": BLUE, "marker": "o", "markersize": 6})
+    for place, (role, style) in enumerate(zip(roles, styles, strict=True)):
+        _draw_column(ax, {row: pair[place] for row, pair in table.items()}, quiet, role, style)
     for row, pair in enumerate(table.values()):
         ax.plot(pair, [row, row], color=GREY, linewidth=1.2, marker="", zorder=2)
         if unit:
@@ -366,14 +366,14 @@ def _draw_memory(
     ax.step(x, memory, where="post", color=color, linewidth=1.5, marker="", label=name or "memory")
     ax.plot(*at, "o", color=INKS[color], markersize=7, zorder=4, label="peak")
     text = f"{name}: peak {units.si(peak, 'B')}".removeprefix(": ")
-    look: dict[str, Any] = {"color": INKS[color], "weight": "bold", "bbox": PLATE}
+    style: dict[str, Any] = {"color": INKS[color], "weight": "bold", "bbox": PLATE}
     if lead:
-        look["arrowprops"] = {"arrowstyle": "-", "linewidth": 0.6, "color": GREY, "shrinkA": 0, "shrinkB": 4}
+        style["arrowprops"] = {"arrowstyle": "-", "linewidth": 0.6, "color": GREY, "shrinkA": 0, "shrinkB": 4}
     height = 38 if lead else 10
     if at[0] > 0.7 * x[-1]:
-        note(ax, text, at, (-9, height), ha="right", **look)
+        note(ax, text, at, (-9, height), ha="right", **style)
     else:
-        note(ax, text, at, (9, height), ha="left", **look)
+        note(ax, text, at, (9, height), ha="left", **style)
     return text
 
 

@@ -41,7 +41,7 @@ TINTS = ("#9FD0F0", "#F5B88C", "#9EDCC5", "#E4B5D0", "#CFCFCF", "#F0E28C")  # fo
 INKS = {BLUE: "#00639C", VERMILLION: "#A84600", GREEN: "#006B4F", PURPLE: "#8F3D6C", BLACK: BLACK, GREY: "#595959"}
 LINES: tuple[
     dict[str, Any], ...
-] = (  # the looks of the lines of a chart; blue and vermillion, which have a meaning, last
+] = (  # the styles of the lines of a chart; blue and vermillion, which have a meaning, last
     {"color": GREEN, "marker": "o", "linestyle": "-"},
     {"color": PURPLE, "marker": "s", "linestyle": (0, (5, 2))},
     {"color": BLACK, "marker": "^", "linestyle": (0, (1.5, 1.2))},
@@ -204,8 +204,8 @@ def cell(
     """A box with a text in it, from its lower left corner; its width and height as `size`."""
     (x, y), (width, height) = at, size
     ax.add_patch(Rectangle(at, width, height, facecolor=face, edgecolor=GREY, linewidth=0.6))
-    look: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 8, "label": "" if said else "_unsaid"}
-    ax.text(x + width / 2, y + height / 2 - 0.03, text, **look | style)
+    usual: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 8, "label": "" if said else "_unsaid"}
+    ax.text(x + width / 2, y + height / 2 - 0.03, text, **usual | style)
 
 
 def arrow(ax: Axes, start: Spot, end: Spot, color: str, **style: Any) -> None:
@@ -310,10 +310,10 @@ class _Occupied:
 def label_points(ax: Axes, points: Mapping[str, Spot], *, said: bool = True, **style: Any) -> list[Annotation]:
     """Name points where nothing else stands, with a thin lead from further away."""
     occupied = _Occupied(ax)
-    look = {"arrowstyle": "-", "linewidth": 0.6, "color": GREY, "shrinkA": 0, "shrinkB": 4}
+    lead = {"arrowstyle": "-", "linewidth": 0.6, "color": GREY, "shrinkA": 0, "shrinkB": 4}
     labels = []
     for text, at in points.items():
-        label = note(ax, text, at, (0, 0), said=said, arrowprops=look, **style)
+        label = note(ax, text, at, (0, 0), said=said, arrowprops=lead, **style)
         size = Text.get_window_extent(label).size
         point: np.ndarray = np.array(ax.transData.transform(at))
         place = min(_places(point, np.array(size), ax.figure.dpi), key=occupied.cost)

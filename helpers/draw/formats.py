@@ -42,8 +42,8 @@ def bits(code: int, fmt: FloatFormat | str | torch.dtype) -> Made:
             x, y = position % row, -_ROW_HEIGHT * (position // row)
             cell(ax, (x, y), digit, FIELDS[name], family="DejaVu Sans Mono", fontsize=11)
             if name != "sign":
-                look: dict[str, Any] = {"ha": "center", "va": "baseline", "fontsize": 7.5, "color": INKS[GREY]}
-                note(ax, _place_value(position, fmt), (x + 0.5, y + 1.1), (0, 0), said=False, **look)
+                style: dict[str, Any] = {"ha": "center", "va": "baseline", "fontsize": 7.5, "color": INKS[GREY]}
+                note(ax, _place_value(position, fmt), (x + 0.5, y + 1.1), (0, 0), said=False, **style)
             position += 1
     ax.set(xlim=(0, row), ylim=(-max(below, 0.95), 1.45))
     return Made(fig, f"The bits are {' '.join(filter(None, shown))}.")
@@ -51,11 +51,11 @@ def bits(code: int, fmt: FloatFormat | str | torch.dtype) -> Made:
 
 def _write_meaning(ax: Axes, text: str, start: int, end: int, row: int) -> None:
     """Below a field, in its middle; where a cell is narrow, the sign's words are wider than it."""
-    look: dict[str, Any] = {"va": "top", "linespacing": 1.25}
+    style: dict[str, Any] = {"va": "top", "linespacing": 1.25}
     if start == 0 and row > 16:
-        ax.text(0.05, -0.1, text, ha="left", **look)
+        ax.text(0.05, -0.1, text, ha="left", **style)
     else:
-        ax.text((start + end) / 2, -0.1, text, ha="center", **look)
+        ax.text((start + end) / 2, -0.1, text, ha="center", **style)
 
 
 def _place_value(position: int, fmt: FloatFormat) -> str:
@@ -104,17 +104,17 @@ def ranges(mark: float) -> Made:
     ax.set_xticks(powers, [_power(10, power) if power else "1" for power in powers])
     ax.set_xlim(_FIRST, _LAST)
     ax.axvline(math.log10(mark), color=VERMILLION, linewidth=1, linestyle=DASHES, marker="", zorder=3)
-    look: dict[str, Any] = {"ha": "center", "va": "bottom", "color": INKS[VERMILLION], "weight": "bold"}
-    note(ax, short(mark), (math.log10(mark), 1), (0, 2), xycoords=ax.get_xaxis_transform(), **look)
+    style: dict[str, Any] = {"ha": "center", "va": "bottom", "color": INKS[VERMILLION], "weight": "bold"}
+    note(ax, short(mark), (math.log10(mark), 1), (0, 2), xycoords=ax.get_xaxis_transform(), **style)
     return Made(fig, " ".join(f"{short(mark)} is {kind} in {', '.join(names)}." for kind, names in found.items()))
 
 
 def _draw_range(ax: Axes, row: int, fmt: FloatFormat) -> None:
     """The range of a format as a bar, with its ends and its decimal digits in words."""
     start, normal, end = (math.log10(x) for x in (fmt.smallest_subnormal, fmt.smallest_normal, fmt.max))
-    look: dict[str, Any] = {"height": 0.6, "edgecolor": BLUE, "linewidth": 0.9}
-    ax.barh(row, normal - start, left=start, facecolor=TINTS[4], **look)
-    ax.barh(row, end - normal, left=normal, facecolor=TINTS[0], **look)
+    style: dict[str, Any] = {"height": 0.6, "edgecolor": BLUE, "linewidth": 0.9}
+    ax.barh(row, normal - start, left=start, facecolor=TINTS[4], **style)
+    ax.barh(row, end - normal, left=normal, facecolor=TINTS[0], **style)
     digits = (fmt.fraction_bits + 1) * math.log10(2)
     precision = f"{digits:.0f}" if digits > 10 else f"{digits:.2f}"
     text = f"{short(fmt.smallest_subnormal)} to {short(fmt.max)}, {precision} digits"

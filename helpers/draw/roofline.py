@@ -86,9 +86,9 @@ def roofline(
     fig.set_layout_engine("none")  # the labels are placed in pixels, so the axes must stay
     ax.set_position((0.62 / WIDTH, 0.48 / height, 1 - 0.75 / WIDTH, 1 - 0.76 / height))
     _shade(ax, roofs, ridges)
-    for (name, roof), look in zip(roofs.items(), itertools.cycle(LINES), strict=False):
-        _draw_slope(ax, name, roof, BLUE, 2.6, look["linestyle"])
-        _draw_flat(ax, name, roof, look["linestyle"])
+    for (name, roof), style in zip(roofs.items(), itertools.cycle(LINES), strict=False):
+        _draw_slope(ax, name, roof, BLUE, 2.6, style["linestyle"])
+        _draw_flat(ax, name, roof, style["linestyle"])
     _name_peaks(ax, roofs, full=bool(thin))
     _name_slopes(ax, roofs, sorted(point.intensity for point in points))
     _mark_ridges(ax, ridges, roofs)
@@ -142,8 +142,8 @@ def _shade(ax: Axes, roofs: Roofs, ridges: Sequence[float]) -> None:
         room = math.log(right / left) / math.log(high / low)
         if room > 0.18:
             text = f"{name}\n× {_gains(roofs, left, right)}" if differ else name
-            look: dict[str, Any] = {"color": INKS[ink], "ha": "center", "va": "bottom", "weight": "bold"}
-            note(ax, text, (math.sqrt(left * right), floor), (0, 4), **look)
+            style: dict[str, Any] = {"color": INKS[ink], "ha": "center", "va": "bottom", "weight": "bold"}
+            note(ax, text, (math.sqrt(left * right), floor), (0, 4), **style)
     xs = [low, *ridges, high]
     tops = [max(roof.attainable(x) for roof in roofs.values()) for x in xs]
     ax.fill_between(xs, tops, ceiling, color=GROUNDS[-1], linewidth=0, zorder=0.5)
@@ -160,14 +160,14 @@ def _gains(roofs: Roofs, left: float, right: float) -> str:
 
 def _draw_slope(ax: Axes, name: str, roof: Roofline, color: str, width: float, dash: Any) -> None:
     ends = ax.get_xlim()[0], roof.ridge
-    look = {"linestyle": dash, "linewidth": width, "marker": "", "zorder": 3, "solid_capstyle": "butt"}
-    ax.plot(ends, [roof.attainable(x) for x in ends], color=color, label=f"{name}, memory roof", **look)
+    style = {"linestyle": dash, "linewidth": width, "marker": "", "zorder": 3, "solid_capstyle": "butt"}
+    ax.plot(ends, [roof.attainable(x) for x in ends], color=color, label=f"{name}, memory roof", **style)
 
 
 def _draw_flat(ax: Axes, name: str, roof: Roofline, dash: Any) -> None:
     ends = roof.ridge, ax.get_xlim()[1]
-    look = {"linestyle": dash, "linewidth": 2.6, "marker": "", "zorder": 3, "solid_capstyle": "butt"}
-    ax.plot(ends, [roof.peak, roof.peak], color=VERMILLION, label=f"{name}, peak", **look)
+    style = {"linestyle": dash, "linewidth": 2.6, "marker": "", "zorder": 3, "solid_capstyle": "butt"}
+    ax.plot(ends, [roof.peak, roof.peak], color=VERMILLION, label=f"{name}, peak", **style)
 
 
 def _name_peaks(ax: Axes, roofs: Roofs, full: bool) -> None:
@@ -205,8 +205,8 @@ def _on_slope(ax: Axes, text: str, roof: Roofline, x: float, shift: Spot, *, ha:
     left, bottom = ax.transData.transform((low, roof.attainable(low)))
     right, top = ax.transData.transform((roof.ridge, roof.peak))
     angle = math.degrees(math.atan2(top - bottom, right - left))
-    look: dict[str, Any] = {"ha": ha, "va": va, "rotation": angle, "rotation_mode": "anchor", "zorder": 8}
-    note(ax, text, (x, roof.attainable(x)), shift, **look)
+    style: dict[str, Any] = {"ha": ha, "va": va, "rotation": angle, "rotation_mode": "anchor", "zorder": 8}
+    note(ax, text, (x, roof.attainable(x)), shift, **style)
 
 
 def _mark_ridges(ax: Axes, ridges: Sequence[float], roofs: Roofs) -> None:
@@ -227,11 +227,11 @@ def _draw_point(ax: Axes, point: Point, roofs: Roofs) -> None:
     """A point in the colour of its region, open where predicted."""
     _, ink, marker = _REGIONS[point.region(roofs)]
     kind = "measured" if point.measured else "predicted"
-    looks: dict[str, dict[str, Any]] = {
+    styles: dict[str, dict[str, Any]] = {
         "predicted": {"markerfacecolor": "white", "markeredgecolor": ink, "markeredgewidth": 1.6, "zorder": 5},
         "measured": {"markerfacecolor": ink, "markeredgecolor": "white", "markeredgewidth": 0.8, "zorder": 6},
     }
-    ax.plot(*point.spot, marker, label=f"{point.label} {kind}", markersize=7.5, **looks[kind])
+    ax.plot(*point.spot, marker, label=f"{point.label} {kind}", markersize=7.5, **styles[kind])
 
 
 def _drop_lines(ax: Axes, points: Sequence[Point], roofs: Roofs) -> None:

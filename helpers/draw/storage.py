@@ -214,8 +214,8 @@ def _draw_strip(ax: Axes, top: float, cells: Sequence[Any], views: Views) -> Non
         ax.text(_MARGIN - 0.15, top - below, name, ha="right", **small)
     for offset, value in enumerate(cells):
         cell(ax, (_MARGIN + offset, top - 1), _text(value))
-        look = small | {"fontsize": 7.5, "color": INKS[GREY]}
-        ax.text(_MARGIN + offset + 0.5, top - 1.33, str(offset), ha="center", **look)
+        style = small | {"fontsize": 7.5, "color": INKS[GREY]}
+        ax.text(_MARGIN + offset + 0.5, top - 1.33, str(offset), ha="center", **style)
     for view, below, tint in zip(views.values(), lanes.values(), TINTS, strict=False):
         sharing: dict[int, list[str]] = {}
         for position, offset in enumerate(offsets(view)):
@@ -233,14 +233,14 @@ def _draw_step(ax: Axes, top: float, view: torch.Tensor, k: int, level: float) -
     right = left + (step or 0.4)  # a step of 0 leads back to its own cell
     ax.plot([left, left, right], [top, top + level, top + level], linewidth=1.5, marker="", color=colour)
     arrow(ax, (right, top + level), (right, top), colour)
-    look: dict[str, Any] = {
+    style: dict[str, Any] = {
         "va": "bottom",
         "fontsize": 8.5,
         "color": INKS.get(colour, colour),
         "bbox": PLATE,
         "zorder": 6,
     }
-    ax.text(left + 0.5 - 0.2 * k, top + level + 0.12, f"dim {k}: +{step}", **look)
+    ax.text(left + 0.5 - 0.2 * k, top + level + 0.12, f"dim {k}: +{step}", **style)
 
 
 def _draw_trace(ax: Axes, top: float, grid: _Grid, at: Spot, index: tuple[int, ...]) -> str:
@@ -251,8 +251,13 @@ def _draw_trace(ax: Axes, top: float, grid: _Grid, at: Spot, index: tuple[int, .
     x, y = grid.cell_at(corner, index)
     for left, bottom in ((x, y), (_MARGIN + offset, top - 1)):
         ax.add_patch(Rectangle((left, bottom), 1, 1, fill=False, edgecolor=VERMILLION, linewidth=2.4, zorder=5))
-    look = {"arrowstyle": "-|>", "linewidth": 1.8, "linestyle": "--", "connectionstyle": "arc3,rad=-0.08"}  # over steps
-    arrow(ax, (x + 0.5, y), (_MARGIN + offset + 0.5, top), VERMILLION, **look)
+    style = {
+        "arrowstyle": "-|>",
+        "linewidth": 1.8,
+        "linestyle": "--",
+        "connectionstyle": "arc3,rad=-0.08",
+    }  # over steps
+    arrow(ax, (x + 0.5, y), (_MARGIN + offset + 0.5, top), VERMILLION, **style)
     words = corner[0] + grid.width, corner[1] - 4 * grid.line
     ax.text(*words, f"{[*index]} → {law}", fontsize=9, weight="bold", color=INKS[VERMILLION], va="top")
     return law
@@ -302,8 +307,8 @@ def _draw_merge(ax: Axes, y: float, name: str, view: torch.Tensor, cells: int) -
 def _draw_hop(ax: Axes, y: float, start: int, end: int, dash: str) -> None:
     """An arrow below a strip, from cell to cell."""
     bend = 0.35 if end > start else -0.35
-    look = {"linewidth": 1.8, "linestyle": dash, "connectionstyle": f"arc3,rad={bend}"}
-    arrow(ax, (start + 0.5, y), (end + 0.5, y), BLACK, **look)
+    style = {"linewidth": 1.8, "linestyle": dash, "connectionstyle": f"arc3,rad={bend}"}
+    arrow(ax, (start + 0.5, y), (end + 0.5, y), BLACK, **style)
 
 
 @drawn("Strips of cells")
@@ -324,12 +329,12 @@ def strips(
     fig, ax = canvas(0.72 + 0.34 * len(strips) + head, title, xlabel)
     ax.axis("on")
     tint = tint or list(dict.fromkeys(itertools.chain(*strips.values()))).index
-    look: dict[str, Any] = {"fontsize": 10 if length < 24 else 7, "va": "center_baseline", "said": True}
+    style: dict[str, Any] = {"fontsize": 10 if length < 24 else 7, "va": "center_baseline", "said": True}
     for row, strip in enumerate(strips.values()):
         for place, text, width in _runs(strip):
             number = tint(text)
             face = "white" if number is None else TINTS[number % len(TINTS)]
-            cell(ax, (place, row - 0.36), str(text), face, (width, 0.72), **look)
+            cell(ax, (place, row - 0.36), str(text), face, (width, 0.72), **style)
     rows(ax, strips)
     if parts:
         _draw_parts(ax, parts, length)
