@@ -309,6 +309,7 @@ def count(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Cost:
       or the span from the first byte to the last, whichever is less.
     - `bytes_ideal` are the inputs from outside (NumPy data too) and what remains at the end, also what a graph keeps
       for a later backward pass: count inference under `torch.no_grad()`.
+    - What an op copies inside itself is not seen, as bmm does where no stride of a matrix is 1: a profiler shows that.
     - What does not pass PyTorch's dispatcher (NumPy, a kernel in Triton) is not seen, nor what torch.cond and its like
       run: that is named in `uncounted`. PyTorch may compute svdvals and eigvalsh to another last bit when watched.
     """
