@@ -48,7 +48,8 @@ def merge(base: NotebookNode, mine: NotebookNode, new: NotebookNode) -> int:
         added = _own(cell) if before is None else _note(cell)
         if added.source in texts:
             continue
-        notes += before is not None
+        if before is not None:
+            notes += 1
         new.cells.insert(place, added)
         place += 1
     return notes
