@@ -131,11 +131,16 @@ def complaints(spec):
         yield f"{name}: a dtype is one of {', '.join(MATRIX)}, got {', '.join(sorted(unknown))}"
     if wrong := spec.vector.keys() - {"float64", "float32"}:
         yield f"{name}: the vector unit's rates are those of float64 and float32, got {', '.join(wrong)}"
+    yield from complaints_of_pairs(spec)
+
+
+def complaints_of_pairs(spec):
+    """What cannot be right about two rates of the matrix unit, which does half the bits at twice the rate."""
     halves = [("tfloat32", "bfloat16"), ("bfloat16", "float8_e4m3fn"), ("float16", "int8"), ("bfloat16", "int8")]
     for wide, narrow in halves:
-        if wide in spec.matrix and narrow in spec.matrix and not 0.45 < rates[wide] / rates[narrow] < 0.55:
-            got = f"{rates[narrow]:g} and {rates[wide]:g}"
-            yield f"{name}: a unit does {narrow} at twice its rate for {wide}, got {got}"
+        if wide in spec.matrix and narrow in spec.matrix and not 0.45 < spec.matrix[wide] / spec.matrix[narrow] < 0.55:
+            got = f"{spec.matrix[narrow]:g} and {spec.matrix[wide]:g}"
+            yield f"{spec.name}: a unit does {narrow} at twice its rate for {wide}, got {got}"
 
 
 @ROWS
