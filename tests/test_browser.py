@@ -3,17 +3,19 @@
 Skipped without the package playwright and a Chromium, unless COURSE_BROWSER=required.
 """
 
+import decimal
 import math
 import random
 import re
 
 import pytest
 
-from helpers import explore, formats, specs, storage, units
+from helpers import explore, formats, machine, specs, storage, units
 from helpers.explore.views import OPS
 from helpers.export import documents
 from helpers.export.cells import folded, slide_type
 from helpers.model import MODELS
+from helpers.roofline import Roofline
 from helpers.units import si
 from tests.tools import browser
 from tests.tools.course import NOTEBOOKS, read, tags
@@ -101,7 +103,7 @@ def test_python_sees_a_click_and_the_browser_what_python_sets(desk, live):
     view = live["float_bits"]
     view.get_by_role("checkbox", name="bit 15, sign").click()
     expect(run_last(desk, "float_bits.bits")).to_have_text("'1011111110000000'")
-    run_last(desk, "float_bits.bits = '00111110'; float_bits.format = 'float8_e5m2'")
+    run_last(desk, "float_bits.asked = ''; float_bits.bits = '00111110'; float_bits.format = 'float8_e5m2'")
     expect(view.get_by_role("checkbox")).to_have_count(8)
     expect(shown(view, "formula")).to_have_text("2⁰ × 1.5 = 1.5")
     run_last(desk, "strides.shape = [6, 4]")
@@ -153,6 +155,7 @@ def test_a_view_lives_before_anything_has_run_and_after_a_restart(desk):
     desk.replace(desk.cell("view.bits"), "view.bits")
     expect(desk.cell("view.bits").locator(".jp-OutputArea-output")).to_have_text("'1011111110000000'")
     desk.page.evaluate("() => jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
+    desk.until("() => jupyterapp.shell.currentWidget.sessionContext.session.kernel.status == 'idle'")
     view.get_by_role("checkbox", name="bit 15, sign").click()
     expect(shown(view, "code")).to_have_text("0x3f80")
 
@@ -235,10 +238,31 @@ def numbers(view):
     return dict(view.locator("[data-shown]").evaluate_all(pairs))
 
 
-def nine(x):
-    """A number as the view of bits writes it."""
-    special = {math.inf: "∞", -math.inf: "−∞", None: "none"}
-    return special.get(x) or f"{x:.9g}".replace("-", "−", 1 if x < 0 else 0).replace("e−", "e-")
+def signed(text):
+    """A number as the view of bits writes it: with a real minus before it."""
+    return re.sub("^-", "−", text)
+
+
+def distinct(x, other):
+    """In as few digits, at least three, as tell it from the other."""
+    if x in (None, math.inf, -math.inf):
+        return {None: "none", math.inf: "∞", -math.inf: "−∞"}[x]
+    return next(signed(f"{x:.{n}g}") for n in range(3, 18) if n == 17 or f"{x:.{n}g}" != f"{other:.{n}g}")
+
+
+def exactly(x):
+    """All decimal digits, at most forty."""
+    number = decimal.Decimal(x)
+    shown = "".join(map(str, number.as_tuple().digits)).rstrip("0") or "0"
+    more, power = "…" * (len(shown) > 40), number.adjusted()
+    if x == 0:
+        return "0"
+    if -5 <= power <= 15:
+        with decimal.localcontext(prec=40, rounding=decimal.ROUND_DOWN):
+            text = f"{+number:f}"
+        return signed(text.rstrip("0").rstrip(".") if "." in text else text) + more
+    raised = str(power).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return f"{'−' * (x < 0)}{shown[0]}.{shown[1:40] or '0'}{more} × 10{raised}"
 
 
 def of_bits(view):
@@ -250,8 +274,9 @@ def of_bits(view):
     if number.kind != "nan":
         near = formats.neighbours(number.value, fmt) if number.kind != "infinity" else None
         ends = (fmt.max, None) if number.value > 0 else (None, -fmt.max)
-        told["below"], told["above"] = map(nine, (near.below, near.above) if near else ends)
-    return told
+        below, above = (near.below, near.above) if near else ends
+        told["below"], told["above"] = distinct(below, number.value), distinct(above, number.value)
+    return told | ({"exactly": exactly(number.value)} if math.isfinite(number.value) else {})
 
 
 def of_strides(view):
@@ -301,7 +326,7 @@ def some_bits(rng, view):
     fmt = rng.choice(list(formats.FORMATS.values()))
     special = [0, 1, fmt.sign_bit, fmt.max_code, fmt.sign_bit | fmt.max_code, fmt.sign_bit - 1, 1 << fmt.fraction_bits]
     code = rng.choice([*special, *(rng.getrandbits(fmt.bits) for _ in special)])
-    view.format, view.bits = fmt.name, f"{code:0{fmt.bits}b}"
+    view.format, view.bits, view.asked = fmt.name, f"{code:0{fmt.bits}b}", ""
 
 
 def some_strides(rng, view):
@@ -336,8 +361,47 @@ def some_budget(rng, view):
     view.recompute = rng.random() < 0.5
 
 
+class Timing:
+    def __init__(self, low):
+        self.low, self.disturbed = low, False
+
+
+OPERATIONS, MEASURED = machine.ops(), Roofline(1e11, 2e10)
+SLOWER = dict(zip((op.name for op in OPERATIONS), (1.05, 1.4, 6.0, 40.0) * 4, strict=False))
+CLOCK = [
+    Timing(slower * MEASURED.seconds(op.flops, op.bytes))
+    for op, slower in zip(OPERATIONS, SLOWER.values(), strict=True)
+]
+
+
+def timed_ops():
+    return explore.timed_ops(OPERATIONS, CLOCK, MEASURED, {op.name: 2 * op.flops / MEASURED.peak for op in OPERATIONS})
+
+
+def of_timed_ops(view):
+    place, op = next((k, op) for k, op in enumerate(OPERATIONS) if op.name == view.op)
+    work, memory = 2 * op.flops / MEASURED.peak, op.bytes / MEASURED.bandwidth
+    inside = sum(
+        max(2 * op.flops / MEASURED.peak, op.bytes / MEASURED.bandwidth) / 1.1
+        <= clock.low
+        <= 1.1 * (2 * op.flops / MEASURED.peak + op.bytes / MEASURED.bandwidth)
+        for op, clock in zip(OPERATIONS, CLOCK, strict=True)
+    )
+    return {
+        "flops": si(op.flops, "FLOP"), "bytes": si(op.bytes, "B"), "compute": si(work, "s"), "move": si(memory, "s"),
+        "low": si(max(work, memory), "s"), "high": si(work + memory, "s"),
+        "seconds": si(CLOCK[place].low, "s"), "inside": f"{inside} of 14",
+    }  # fmt: skip
+
+
+def some_timed_ops(rng, view):
+    view.op, view.revealed = rng.choice(OPERATIONS).name, ["clock"]
+
+
 STATES = {"bits": (some_bits, of_bits), "strides": (some_strides, of_strides)}
 STATES |= {"roofline": (some_roof, of_roofline), "budget": (some_budget, of_budget)}
+STATES |= {"timed_ops": (some_timed_ops, of_timed_ops)}
+MAKERS |= {"timed_ops": timed_ops}
 
 
 @pytest.mark.parametrize("kind", MAKERS)
@@ -354,6 +418,7 @@ def test_every_number_of_random_states_is_that_of_python(page, kind):
         if kind == "bits":  # as short as can be, in JavaScript's way of writing
             value = formats.decode(int(state["bits"], 2), state["format"]).value
             assert float(found.pop("value")) == value or math.isnan(value)
+            found.pop("fate")
         assert found == numbers_of_python, state
 
 
@@ -380,13 +445,18 @@ WALKS = {
         (":focus", "press", "Space", {"value": "1.75"}),
         ("textbox number", "type", "0,1", {"alert": "“0,1” is no number", "formula": "2⁰ × 1.75 = 1.75"}),
         ("textbox number", "type", "", {"alert": "“” is no number", "formula": "2⁰ × 1.75 = 1.75"}),
-        ("textbox number", "type", "0.1", {"alert": "", "all": "0.1; the nearest number is 9.765625e-05 away."}),
-        ("button NaN", "click", "", {"formula": "NaN"}),
-        ("combobox format", "choose", "float4_e2m1fn", {"alert": "float4_e2m1fn has no NaN", "formula": "NaN"}),
-        ("textbox number", "type", "0.1", {"alert": ""}),
-        ("combobox format", "choose", "float4_e2m1fn", {"value": "0"}),
-        ("button next above", "click", "", {"value": "0.5"}), ("button largest", "click", "", {"value": "6"}),
+        ("textbox number", "type", "0.1", {"alert": "", "fate": "number is 9.77e-05 away, 0.098 % of it."}),
+        (".chip[aria-label^=float16]", "click", "", {"fate": "You asked for 0.1", "all": "0.1001"}),
+        ("button NaN", "click", "", {"formula": "NaN", "fate": "equals nothing"}),
+        (".chip[aria-label^=float4_e2m1fn]", "click", "", {"alert": "float4_e2m1fn has no NaN", "formula": "NaN"}),
+        ("textbox number", "type", "1e-8", {"alert": "", "fate": "1e-08 is gone", "code": "0x0000"}),
+        (".chip[aria-label^=bfloat16]", "click", "", {"exactly": "1.00117176771163940429687"}),
+        ("textbox number", "type", "500", {"value": "500"}),
+        (".chip[aria-label^=float8_e4m3fn]", "click", "", {"fate": "NaN; PyTorch takes the largest, 448"}),
+        (".chip[aria-label^=float8_e5m2]", "click", "", {"value": "500", "fate": "You asked for 500", "formula": "512"}),
+        (".chip[aria-label^=float4_e2m1fn]", "click", "", {"fate": "500 is beyond 6, the largest number: it stays there."}),
         ("button next above", "click", "", {"alert": "float4_e2m1fn has no number beyond 6."}),
+        ("button next below", "click", "", {"alert": "", "value": "4", "fate": ""}),
     ]),
     "strides": (lambda: explore.strides(shape=[3], stride=[2], offset=1, wanted=[3]), [
         ("slider offset >> .knob", "drag", (3, 0), {"order": "4 6 8"}),
@@ -424,6 +494,15 @@ WALKS = {
         ("combobox machine", "choose", "Google TPU v5e", {"alert": "v5e has no rate for float64"}),
         ("button Ask me again", "click", "", {"alert": "", "batch": None}),
     ]),
+    "timed_ops": (timed_ops, [
+        ("slider your time of ReLU >> .knob", "drag", (77, 0), {"all": "13 left."}),
+        (":focus", "press", "Home", {"all": "You say 1.7 ms."}),
+        (":focus", "press", "ArrowRight", {"all": "You say 1.8 ms."}),
+        ("slider your time of softmax", "press", "End", {"all": "12 left."}),
+        ("button Show the clock", "click", "", {"seconds": si(40 * 8 * 2**22 / 2e10, "s"), "all": "above its bracket"}),
+        (".point >> nth=0", "tap", "", {"all": "ReLU: "}),
+        ("button Hide the clock", "click", "", {"seconds": None, "all": "You say 1.8 ms."}),
+    ]),
     "budget": (explore.transformer_budget, [
         (".glyph >> nth=1", "tap", "", {"made": si(256 * 8, "tokens"), "bound": "memory-bound"}),
         ("slider batch and tokens", "press", "ArrowRight", {"made": si(2 * 256 * 8, "tokens")}),
@@ -434,13 +513,16 @@ WALKS = {
 }  # fmt: skip
 
 
+EXACT = ("ridge", "batch", "NaN")  # names that others contain
+
+
 def part(view, name):
     """A control by role and name, such as "slider offset", or what a CSS selector finds, also within a control."""
     control, _, inside = name.partition(" >> ")
     role, _, label = control.partition(" ")
     if role not in ("button", "checkbox", "combobox", "slider", "spinbutton", "textbox"):
         return view.locator(name)
-    return view.get_by_role(role, name=label, exact=label in ("ridge", "batch")).locator(inside or ":scope")
+    return view.get_by_role(role, name=label, exact=label in EXACT).locator(inside or ":scope")
 
 
 def touch(page, target, how, value, unit):

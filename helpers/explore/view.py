@@ -34,16 +34,28 @@ def _text(name: str) -> str:
     return (_HERE / name).read_text(encoding="utf-8")
 
 
+_IMPORT = re.compile(r'^import (\{[^}]*\}) from "\./(\w+)\.js";\n', re.MULTILINE)
+
+
 def _module(name: str) -> str:
-    """A view's module and the toolkit that it imports, as one module."""
-    toolkit = _text("toolkit.js")
-    exported = re.findall(r"^export (?:const|function) (\w+)", toolkit, re.MULTILINE)
-    toolkit = re.sub(r"^export ", "", toolkit, flags=re.MULTILINE)
-    line = re.compile(r'^import (\{[^}]*\}) from "\./toolkit\.js";', re.MULTILINE)
-    view, imports = line.subn(r"const \1 = toolkit;", _text(name))
-    if imports != 1:
-        raise ValueError(f'{name} has {imports} lines like: import {{ h, s }} from "./toolkit.js"; it must have one')
-    return f"const toolkit = (() => {{\n{toolkit}\nreturn {{ {', '.join(exported)} }};\n}})();\n{view}"
+    """A view's module as one text, with the modules that it imports in front: each becomes an object of its exports."""
+    parts: dict[str, str] = {}
+
+    def add(stem: str) -> str:
+        text = _text(f"{stem}.js")
+        for _, other in _IMPORT.findall(text):
+            if other not in parts:
+                parts[other] = _as_object(other, add(other))
+        return _IMPORT.sub(r"const \1 = \2_module;\n", text)
+
+    view = add(name.removesuffix(".js"))
+    return "\n".join([*parts.values(), view])
+
+
+def _as_object(stem: str, text: str) -> str:
+    exported = re.findall(r"^export (?:const|function) (\w+)", text, re.MULTILINE)
+    body = re.sub(r"^export ", "", text, flags=re.MULTILINE)
+    return f"const {stem}_module = (() => {{\n{body}\nreturn {{ {', '.join(exported)} }};\n}})();"
 
 
 class View(anywidget.AnyWidget):

@@ -29,15 +29,18 @@ _MACHINES = {
 class Bits(View, module="bits.js"):
     """The bits of a number in any format, to be clicked: each change shows the number it stands for and its neighbours.
 
-    `format` is a name, `bits` the pattern as text. Raises what `formats.encode` raises.
+    `format` is a name, `bits` the pattern as text; `asked` is the number as it was asked, rounded anew at each change
+    of format, and "" once a bit was changed by hand. Raises what `formats.encode` raises.
     """
 
-    format, bits = Enum(list(formats.FORMATS)).tag(**STATE), Unicode().tag(**STATE)
-    formats = Dict(default_value={name: asdict(fmt) for name, fmt in formats.FORMATS.items()}).tag(**GIVEN)
+    format, bits, asked = Enum(list(formats.FORMATS)).tag(**STATE), Unicode().tag(**STATE), Unicode().tag(**STATE)
+    formats: Dict = Dict(default_value={name: asdict(fmt) for name, fmt in formats.FORMATS.items()}).tag(**GIVEN)
+    saturates: List = List(["float8_e4m3fn"]).tag(**GIVEN)  # in torch 2.13, where encode gives NaN
 
     def __init__(self, value: float = 1.0, fmt: FloatFormat | str | torch.dtype = "bfloat16") -> None:
-        fmt = formats.format_of(fmt)
-        super().__init__(format=fmt.name, bits=f"{formats.encode(value, fmt):0{fmt.bits}b}")
+        known = formats.format_of(fmt)
+        pattern = f"{formats.encode(value, known):0{known.bits}b}"
+        super().__init__(format=known.name, bits=pattern, asked=f"{value}")
 
     def _drawing(self) -> draw.Drawing:
         return draw.bits(int(self.bits, 2), self.format)
@@ -111,8 +114,8 @@ class Roof(View, module="roofline.js"):
     def roof_of(self, op: str) -> Roofline:
         """The roof that an op stands under: with the ceiling of the unit that computes it."""
         vector = _SPECS[self.machine].elementwise
-        on_vector = OPS[op]["unit"] == "vector" and vector
-        return Roofline(vector, self.roof.bandwidth) if on_vector else self.roof
+        on_vector = OPS[op]["unit"] == "vector"
+        return Roofline(vector, self.roof.bandwidth) if vector and on_vector else self.roof
 
     def cost(self, op: str) -> tuple[float, float]:
         """The FLOPs and the bytes of an op."""

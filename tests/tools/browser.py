@@ -154,7 +154,8 @@ class Desk:
         }""")
 
     def write(self, name: str, *cells: str) -> None:
-        """Make a notebook of these code cells."""
+        """Make a notebook of these code cells, when the open one, which may have its name, is saved and closed."""
+        self.close()
         notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in cells])
         notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3 (ipykernel)"}
         nbformat.write(notebook, self.folder / name)

@@ -96,15 +96,14 @@
 
       // One message at a time: what changes meanwhile goes with the next.
       async send() {
-        if (!this.kernel || this.sending || !Object.keys(this.waiting).length) return;
-        this.sending = true;
-        const state = this.waiting;
+        if (!this.kernel || this.sent || !Object.keys(this.waiting).length) return;
+        this.sent = this.waiting;
         this.waiting = {};
-        await this.tell({ method: "update", state, buffer_paths: [] }).catch(() => {});
-        this.sending = false;
+        await this.tell({ method: "update", state: this.sent, buffer_paths: [] }).catch(() => {});
+        this.sent = null;
         this.send();
       }
-      tell(data) {
+      async tell(data) {
         const { clientId: session, username } = this.kernel;
         const content = { comm_id: this.id, data };
         const message = KernelMessage.createMessage({ msgType: "comm_msg", channel: "shell", session, username, content });
@@ -123,15 +122,16 @@
         else this.tell({ method: "request_state" }).catch(() => {});
       }
       part(kernel, status) {
-        if (!/restarting|terminating|dead/.test(status)) return;
+        if (!/restarting|terminating|dead|unknown/.test(status)) return;
         kernel.iopubMessage.disconnect(this.receive, this);
         kernel.statusChanged.disconnect(this.part, this);
         this.kernel = null;
       }
       receive(kernel, { header, content }) {
         if (header.msg_type !== "comm_msg" || content.comm_id !== this.id || content.data.method !== "update") return;
+        const newer = { ...this.sent, ...this.waiting }; // than what the kernel has just told
         for (const [name, value] of Object.entries(content.data.state)) {
-          if (name in this.values && !(name in this.waiting)) this.values[name] = value;
+          if (name in this.values && !(name in newer)) this.values[name] = value;
         }
         this.listeners.forEach((listener) => listener());
       }

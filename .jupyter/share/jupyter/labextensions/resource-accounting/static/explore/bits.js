@@ -1,52 +1,68 @@
-// The bits of a number: the bits are clicked, and so are the numbers beside it. State: `format`, `bits` ("0" and "1").
+// The bits of a number. It keeps the number that was asked, and rounds it anew in each format; a format's chip tells what
+// it makes of the number once it was looked at. Bits are clicked, and so are the numbers beside it.
+// State: `format`, `bits` ("0" and "1"), `asked`, the number as it was typed, "" once the bits have been changed by hand.
+// Given: `formats`; `saturates`, the formats in which this PyTorch takes the largest number where the standard gives NaN.
 
-import { arrows, beside, button, choice, digits, field, h, labelled, picture, plain, s, shown } from "./toolkit.js";
+import { arrows, beside, button, digits, field, h, picture, plain, s, shown } from "./toolkit.js";
+
+// ---- Formats, as helpers.formats has them; a test compares all numbers ----------------------------------------------
 
 const size = (fmt) => 1 + fmt.exponent_bits + fmt.fraction_bits;
 
 // As helpers.formats: the largest finite code, the codes of infinity and of a NaN, null where there is none.
 function limits(fmt) {
-  const ones = (1n << BigInt(size(fmt) - 1)) - 1n, infinities = 1n << BigInt(fmt.fraction_bits);
+  const ones = (1n << BigInt(size(fmt) - 1)) - 1n;
+  const infinities = 1n << BigInt(fmt.fraction_bits);
   if (fmt.nonfinite === "none") return { max: ones, inf: null, nan: null };
   if (fmt.nonfinite === "nan only") return { max: ones - 1n, inf: null, nan: ones };
   return { max: ones - infinities, inf: ones - infinities + 1n, nan: ones - infinities + 1n + infinities / 2n };
 }
 
 function decode(code, fmt) {
-  const bits = code.toString(2).padStart(size(fmt), "0"), [exponent, fraction] =
-    [bits.slice(1, 1 + fmt.exponent_bits), bits.slice(1 + fmt.exponent_bits)].map((part) => parseInt(part, 2));
-  const sign = +bits[0], magnitude = BigInt(`0b0${bits.slice(1)}`), { max, inf } = limits(fmt);
-  let value, kind;
-  if (magnitude > max) [value, kind] = magnitude === inf ? [Infinity, "infinity"] : [NaN, "nan"];
-  else {
-    value = ((exponent ? 2 ** fmt.fraction_bits : 0) + fraction) * 2 ** (Math.max(exponent,
-      1) - fmt.bias - fmt.fraction_bits);
-    kind = exponent ? "normal" : fraction ? "subnormal" : "zero";
-  }
-  return { bits, sign, exponent, fraction, value: sign ? -value : value, kind, magnitude };
+  const bits = code.toString(2).padStart(size(fmt), "0");
+  const sign = Number(bits[0]);
+  const exponent = parseInt(bits.slice(1, 1 + fmt.exponent_bits), 2);
+  const fraction = parseInt(bits.slice(1 + fmt.exponent_bits), 2);
+  const magnitude = BigInt(`0b0${bits.slice(1)}`);
+  const { max, inf } = limits(fmt);
+  const parts = { bits, code, sign, exponent, fraction, magnitude };
+  if (magnitude === inf) return { ...parts, value: sign ? -Infinity : Infinity, kind: "infinity" };
+  if (magnitude > max) return { ...parts, value: NaN, kind: "nan" };
+  const hidden = exponent ? 2 ** fmt.fraction_bits : 0;
+  const step = 2 ** (Math.max(exponent, 1) - fmt.bias - fmt.fraction_bits);
+  const value = (hidden + fraction) * step;
+  const kind = exponent ? "normal" : fraction ? "subnormal" : "zero";
+  return { ...parts, value: sign ? -value : value, kind };
 }
 
 // The code nearest to a number, of two the even one; null for a NaN that the format has not.
 function encode(value, fmt) {
-  const sign = value < 0 || Object.is(value, -0) ? 1n << BigInt(size(fmt) - 1) : 0n, { max, nan } = limits(fmt);
+  const sign = value < 0 || Object.is(value, -0) ? 1n << BigInt(size(fmt) - 1) : 0n;
+  const { max, nan } = limits(fmt);
   if (Number.isNaN(value)) return nan;
+  const beyond = fmt.nonfinite === "none" ? max : max + 1n; // infinity, or the NaN of float8_e4m3fn
   const x = Math.abs(value);
-  let magnitude = x === Infinity ? max + 1n : 0n;
-  if (x && x < Infinity) {
-    let exponent = Math.floor(Math.log2(x)); // may be off by one near a power of two
-    if (2 ** exponent > x) exponent--;
-    if (2 ** (exponent + 1) <= x) exponent++;
-    exponent = Math.max(exponent, 1 - fmt.bias);
-    const steps = x / 2 ** (exponent - fmt.fraction_bits), low = Math.floor(steps), over = steps - low;
-    const rounded = low + (over > 0.5 || (over === 0.5 && low % 2) ? 1 : 0);
-    magnitude = BigInt(rounded) + (BigInt(exponent + fmt.bias - 1) << BigInt(fmt.fraction_bits));
-  }
-  return sign | (magnitude > max ? (fmt.nonfinite === "none" ? max : max + 1n) : magnitude);
+  if (x === Infinity) return sign | beyond;
+  if (x === 0) return sign;
+  const exponent = Math.max(exponentOf(x), 1 - fmt.bias);
+  const steps = x / 2 ** (exponent - fmt.fraction_bits);
+  const low = Math.floor(steps);
+  const over = steps - low;
+  const up = over > 0.5 || (over === 0.5 && low % 2 === 1);
+  const magnitude = BigInt(up ? low + 1 : low) + (BigInt(exponent + fmt.bias - 1) << BigInt(fmt.fraction_bits));
+  return sign | (magnitude > max ? beyond : magnitude);
+}
+
+function exponentOf(x) {
+  const guess = Math.floor(Math.log2(x)); // may be off by one near a power of two
+  if (2 ** guess > x) return guess - 1;
+  return 2 ** (guess + 1) <= x ? guess + 1 : guess;
 }
 
 // The code so many numbers further along the number line, zero counted once; null where the numbers end.
 function neighbour(number, fmt, by) {
-  const { max, inf } = limits(fmt), place = (number.sign ? -number.magnitude : number.magnitude) + BigInt(by);
+  const { max, inf } = limits(fmt);
+  const place = (number.sign ? -number.magnitude : number.magnitude) + BigInt(by);
   const magnitude = place < 0n ? -place : place;
   if (number.kind === "nan" || magnitude > (inf ?? max)) return null;
   const negative = place < 0n || (place === 0n && number.sign);
@@ -81,122 +97,219 @@ function typed(text) {
   return /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text) ? Number(text) : undefined;
 }
 
-const checkBits = ({ format, bits, formats }) => {
+// As few digits, of at least three, as tell a number from those beside it.
+function distinct(x, others) {
+  const same = (count) => others.some((other) => Number.isFinite(other) && other !== x && general(other, count) === general(x, count));
+  let count = 3;
+  while (count < 17 && same(count)) count++;
+  return general(x, count);
+}
+
+// All decimal digits of a number, at most so many of them.
+function exactly(x, most = 40) {
+  const { head, power } = digits(x, 101);
+  const all = head.replace(/0+$/, "") || "0";
+  const cut = all.length > most;
+  const shown = cut ? all.slice(0, most) : all;
+  const minus = x < 0 ? "−" : "";
+  const more = cut ? "…" : "";
+  if (x === 0) return "0";
+  if (power < -5 || power > 15) return `${minus}${shown[0]}.${shown.slice(1) || "0"}${more} × 10${raised(power)}`;
+  if (power < 0) return `${minus}0.${"0".repeat(-power - 1)}${shown}${more}`;
+  const whole = shown.padEnd(power + 1, "0");
+  const part = whole.slice(power + 1);
+  return `${minus}${whole.slice(0, power + 1)}${part && `.${part}`}${more}`;
+}
+
+// ---- The picture ----------------------------------------------------------------------------------------------------
+
+function checkBits({ format, bits, asked, formats }) {
   const fmt = formats[format];
   if (!fmt) return `There is no format ${format}; there are ${Object.keys(formats).join(", ")}.`;
-  return new RegExp(`^[01]{${size(fmt)}}$`).test(bits) ? ""
-    : `${format} has ${size(fmt)} bits, each 0 or 1; this is ${bits}.`;
-};
+  if (!new RegExp(`^[01]{${size(fmt)}}$`).test(bits)) return `${format} has ${size(fmt)} bits, each 0 or 1; this is ${bits}.`;
+  return asked === "" || typed(asked) !== undefined ? "" : `“${asked}” is no number; write it like 0.1 or 6e-8.`;
+}
 
-export default picture({ state: ["format", "bits"], given: ["formats"], check: checkBits, draw: (ui) => {
-  const { formats, bits, format } = ui.state, { width, em } = ui, fmt = formats[format];
-  const number = decode(BigInt(`0b${bits}`), fmt), { max, inf, nan } = limits(fmt), count = bits.length;
-  const show = (code, own) => ui.set({ bits: code.toString(2).padStart(count, "0") }) && ui.keep(own ?? {});
-  const step = (by) => {
-    const code = neighbour(number, fmt, by);
-    if (code === null) return ui.say(number.kind === "nan" ? "A NaN has no neighbours."
-      : `${format} has no number beyond ${general(number.value)}.`);
-    show(code);
-  };
-  const type = (text) => {
-    const value = typed(text), code = value === undefined ? null : encode(value, fmt);
-    if (value === undefined) return ui.say(`“${text}” is no number; write it like 0.1 or 6e-8.`);
-    if (code === null) return ui.say(`${format} has no NaN; every one of its patterns is a finite number.`);
-    show(code, { typed: value });
-  };
-  const change = (name) => {
-    const other = formats[name], code = encode(number.value, other);
-    if (code === null) return ui.say(`${name} has no NaN; every one of its patterns is a finite number.`), ui.redraw();
-    ui.set({ format: name, bits: code.toString(2).padStart(size(other), "0") });
-    ui.keep({ typed: ui.own.typed ?? number.value });
-  };
+const patternOf = (code, fmt) => code.toString(2).padStart(size(fmt), "0");
 
-  // The bits: a cell each, its field as a tint, its place value above.
-  const columns = count <= 19 ? count : width >= 800 ? 32 : 16, rows = Math.ceil(count / columns);
-  const cell = Math.min(4.1 * em, Math.floor((width - 2) / columns)), tall = 2.3 * em, upright = cell < 3 * em;
-  const head = upright ? 2.7 * em : 1.4 * em, line = head + tall + 2.6 * em;
-  const field = (place) => (place === 0 ? "sign" : place <= fmt.exponent_bits ? "exponent" : "fraction");
-  const stored = { sign: number.sign, exponent: number.exponent, fraction: number.fraction };
-  const cells = [...bits].map((digit, place) => {
-    const kind = field(place), weight = count - 1 - place, x = (place % columns) * cell + 1;
+// What a number becomes in a format: its bits, or a sentence where the format has nothing for it.
+function rounded(text, name, formats) {
+  const value = typed(text);
+  const fmt = formats[name];
+  if (value === undefined) return { problem: `“${text}” is no number; write it like 0.1 or 6e-8.` };
+  const code = encode(value, fmt);
+  if (code === null) return { problem: `${name} has no NaN; every one of its patterns is a finite number.` };
+  return { bits: patternOf(code, fmt), number: decode(code, fmt) };
+}
+
+function ask(ui, text, name = ui.state.format) {
+  const { problem, bits } = rounded(text, name, ui.state.formats);
+  if (problem) return ui.say(problem);
+  const { asked, format, revealed } = ui.state;
+  const looked = text === asked ? [...revealed, format] : []; // another number has been looked at nowhere
+  ui.set({ asked: text, format: name, bits, revealed: [...new Set([...looked, name])] });
+}
+
+function chips(ui, number) {
+  const { formats, format, asked, revealed } = ui.state;
+  const text = asked || written(number.value);
+  return Object.keys(formats).map((name) => {
+    const pressed = name === format;
+    const told = revealed.includes(name) || pressed;
+    const there = rounded(text, name, formats).number;
+    const value = there ? general(there.value, 4) : "none";
+    return button([h("b", {}, name), h("small", {}, told ? value : "?")], () => ask(ui, text, name),
+      { class: "chip", "aria-pressed": `${pressed}`, "aria-label": told ? `${name}: ${value}` : name });
+  });
+}
+
+// A cell for each bit, its field as a tint, its place value above.
+function cells(ui, number, fmt) {
+  const { em, width } = ui;
+  const count = size(fmt);
+  const columns = count <= 19 && width >= 19 * 26 ? count : width >= 800 ? 32 : 8;
+  const cell = Math.min(4.1 * em, Math.floor((width - 2) / columns));
+  const tall = 2.3 * em;
+  const upright = cell < 2.6 * em;
+  const head = upright ? 3 * em : 1.4 * em;
+  const line = head + tall + 1.5 * em;
+  const words = { sign: number.sign, exponent: number.exponent, fraction: number.fraction };
+  const fieldOf = (place) => (place === 0 ? "sign" : place <= fmt.exponent_bits ? "exponent" : "fraction");
+  const one = (digit, place) => {
+    const kind = fieldOf(place);
+    const weight = count - 1 - place;
+    const x = (place % columns) * cell + 1;
     const y = Math.floor(place / columns) * line + head;
-    const worth = kind === "sign" ? "±" : kind === "exponent" ? `${2 ** (weight - fmt.fraction_bits)}`
-      : `2${raised(weight - fmt.fraction_bits)}`;
-    const spot = upright ? `rotate(-90 ${x + cell / 2 + em / 3} ${y - 0.4 * em})` : null;
     const starts = [0, 1, 1 + fmt.exponent_bits].includes(place);
-    const flip = () => show(BigInt(`0b${bits}`) ^ (1n << BigInt(weight)), { bit: place });
-    const keys = (event) => {
-      const others = event.currentTarget.parentNode.children;
-      if ([" ", "Enter"].includes(event.key) && !event.shiftKey) return event.preventDefault(), flip();
-      arrows(event, (by, up) => {
-        if (up) return step(up);
-        ui.own.bit = Math.min(Math.max(place + by, 0), count - 1);
-        ui.redraw(), others[ui.own.bit].focus();
-      });
-    };
-    return s("g", {
-      class: `bit ${kind}`, role: "checkbox", "aria-checked": digit === "1",
-        "aria-label": `bit ${weight}, ${kind}, ${worth}`,
-      tabindex: place === (ui.own.bit ?? 0) ? 0 : -1, onclick: flip, onkeydown: keys,
-    },
+    const worth = worthOf(kind, weight - fmt.fraction_bits);
+    const turned = upright && `rotate(-90 ${x + cell / 2 + em / 3} ${y - 0.4 * em})`;
+    const first = kind === "sign" && cell < 3.4 * em ? `± ${number.sign}` : `${kind} ${words[kind]}`;
+    return s("g", { ...bitControl(ui, number, fmt, place), class: `bit ${kind}`, role: "checkbox",
+      "aria-checked": `${digit === "1"}`, "aria-label": `bit ${weight}, ${kind}, ${worth}`, "data-link": kind },
     s("rect", { x: x + 0.5, y, width: cell - 1, height: tall, class: "grip" }),
     s("text", { x: x + cell / 2, y: y + tall / 2 + 0.42 * em, class: "digit" }, digit),
-    s("text", { x: x + cell / 2 + (upright ? em / 3 : 0), y: y - 0.4 * em, class: "soft", "text-anchor": upright
-      ? "start" : "middle", transform: spot }, worth),
-    starts && s("text", { x: x + 1, y: y + tall + (kind === "sign" && cell < 3.4 * em ? 2.3 : 1.1) * em, class: "name" },
-      `${kind} ${stored[kind]}`));
-  });
+    s("text", { x: x + cell / 2 + (upright ? em / 3 : 0), y: y - 0.4 * em, class: "soft",
+      "text-anchor": upright ? "start" : "middle", transform: turned }, worth),
+    starts && s("text", { x: x + 1, y: y + tall + 1.1 * em, class: "name" }, first));
+  };
+  return s("svg", { class: "bits", role: "group", "aria-label": `the bits of a number in ${ui.state.format}`, width,
+    height: Math.ceil(count / columns) * line }, [...number.bits].map(one));
+}
 
-  // The number line: up to three numbers on either side, as far apart as they are.
-  const reach = width < 500 ? 1 : 3, near = [];
-  for (let by = -reach; by <= reach; by++) {
-    const code = neighbour(number, fmt, by), value = code === null ? NaN : decode(code, fmt).value;
-    if (Number.isFinite(value)) near.push({ by, value });
-  }
-  const [first, last] = [near[0]?.value, near.at(-1)?.value], [left, right, level] = [1.5 * em, width - 1.5 * em,
-    2 * em];
-  const at = (value) => left
-    + ((value / 2 - first / 2) / (last / 2 - first / 2)) * (right - left); // halves do not overflow
-  const valueAt = (by) => near.find((other) => other.by === by)?.value;
-  const marks = near.map(({ by, value }) => s("g", { class: by ? "near" : "", onclick: by ? () => step(by) : null },
+function worthOf(kind, power) {
+  if (kind === "sign") return "±";
+  return kind === "exponent" ? `${2 ** power}` : `2${raised(power)}`;
+}
+
+function bitControl(ui, number, fmt, place) {
+  const count = size(fmt);
+  const flip = () => {
+    ui.own.bit = place;
+    ui.set({ bits: patternOf(number.code ^ (1n << BigInt(count - 1 - place)), fmt), asked: "", revealed: [] });
+  };
+  const onkeydown = (event) => {
+    const sisters = event.currentTarget.parentNode.children;
+    if ([" ", "Enter"].includes(event.key) && !event.shiftKey) return event.preventDefault(), flip();
+    const go = (to) => {
+      ui.keep({ bit: Math.min(Math.max(to, 0), count - 1) });
+      sisters[ui.own.bit].focus();
+    };
+    arrows(event, (by, up) => (up ? step(ui, number, fmt, up) : go(place + by)), (side) => go(side < 0 ? 0 : count - 1));
+  };
+  return { tabindex: place === Math.min(ui.own.bit ?? 0, count - 1) ? 0 : -1, onclick: flip, onkeydown };
+}
+
+function step(ui, number, fmt, by) {
+  const code = neighbour(number, fmt, by);
+  if (number.kind === "nan") return ui.say("A NaN has no neighbours.");
+  if (code === null) return ui.say(`${ui.state.format} has no number beyond ${general(number.value)}.`);
+  ui.set({ bits: patternOf(code, fmt), asked: "", revealed: [] });
+}
+
+// Up to three numbers on either side, as far apart as they are, and what was asked as a red mark.
+function numberLine(ui, number, fmt, asked) {
+  const { em, width } = ui;
+  const reach = width < 500 ? 1 : 3;
+  const steps = Array.from({ length: 2 * reach + 1 }, (_, k) => k - reach);
+  const valued = steps.map((by) => ({ by, code: neighbour(number, fmt, by) })).filter(({ code }) => code !== null);
+  const near = valued.map(({ by, code }) => ({ by, value: decode(code, fmt).value })).filter(({ value }) => Number.isFinite(value));
+  if (near.length < 2) return null;
+  const [first, last] = [near[0].value, near.at(-1).value];
+  const [left, right, level] = [1.5 * em, width - 1.5 * em, 2.3 * em];
+  const at = (value) => left + ((value / 2 - first / 2) / (last / 2 - first / 2)) * (right - left); // halves do not overflow
+  const values = [...near.map(({ value }) => value), asked ?? NaN];
+  const marks = near.map(({ by, value }) => s("g", { class: by ? "near" : "", onclick: by ? () => step(ui, number, fmt, by) : null },
     s("rect", { x: at(value) - em, y: level - em, width: 2 * em, height: 2 * em, class: "spot" }),
     s("path", { d: `M${at(value)} ${level - 0.5 * em}v${em}`, class: "stroke" }),
     by === 0 && s("circle", { cx: at(value), cy: level, r: 0.45 * em, class: "dot" }),
-    Math.abs(by) < 2 && beside(general(value), at(value), by ? level + 1.7 * em : 0.95 * em, by, ui, by ? "name"
-      : "name bold")));
-  const asked = ui.own.typed, off = asked !== undefined && asked !== number.value && Number.isFinite(number.value)
-    && encode(asked, fmt) === BigInt(`0b${bits}`);
-  const below = neighbour(number, fmt, -1), above = neighbour(number, fmt, 1);
-  const nextTo = (code) => (code === null ? "none" : general(decode(code, fmt).value));
-  const gap = (by) => Number.isFinite(valueAt(by)) && `, ${general(Math.abs(valueAt(by) - number.value))} away`;
-  const names = [["0", 0n], ["1", encode(1, fmt)], ["smallest", 1n], ["smallest normal",
-    1n << BigInt(fmt.fraction_bits)],
-    ["largest", max], ["infinity", inf], ["NaN", nan]];
+    Math.abs(by) < 2 && beside(distinct(value, values), at(value), by ? level + 1.7 * em : level + 2.9 * em, by, ui,
+      by ? "name" : "name bold")));
+  const inside = asked !== null && asked !== number.value && asked >= first && asked <= last;
+  const red = inside && s("g", {}, s("path", { d: `M${at(asked)} ${level - 3}l-6 -12h12z`, class: "asked" }),
+    beside(`asked ${general(asked)}`, at(asked), 0.8 * em, 0, ui, "label asked-word"));
+  return s("svg", { class: "line", role: "img", width, height: level + 3.4 * em,
+    "aria-label": `${distinct(number.value, values)} on the number line` },
+  s("path", { d: `M${left - em} ${level}H${right + em}`, class: "stroke" }), marks, red);
+}
 
-  return [
-    h("div", { class: "row" },
-      choice("format", Object.keys(formats), format, change),
-      labelled("number", h("input", { type: "text", value: written(number.value), "aria-label": "number",
-        spellcheck: "false",
-        autocomplete: "off", size: 22, "data-shown": "value", onchange: (event) => type(event.target.value.trim()) })),
-      h("div", { class: "row" },
-        button("◂ next below", () => step(-1)), button("next above ▸", () => step(1)),
-        names.map(([name, code]) => button(name, () => show(code), { disabled: code === null })))),
-    s("svg", { class: "bits", role: "group", "aria-label": `the bits of a number in ${format}`, width,
-      height: rows * line }, cells),
-    h("div", { "aria-live": "polite" },
-      h("p", { class: "big" }, shown("formula", formula(number, fmt)), h("small", {}, " ",
-        shown("kind", number.kind === "nan" ? "NaN" : number.kind))),
-      h("p", {}, "code ", shown("code", `0x${BigInt(`0b${bits}`).toString(16).padStart(Math.ceil(count / 4), "0")}`),
+// What became of the number that was asked, in words.
+function fate(ui, number, fmt, asked) {
+  const { format, saturates } = ui.state;
+  const { max } = limits(fmt);
+  const largest = general(decode(max, fmt).value);
+  const it = general(asked ?? number.value);
+  if (number.kind === "nan" && asked !== null && !Number.isNaN(asked)) {
+    const torch = saturates.includes(format) ? `; PyTorch takes the largest, ${largest}, as the standard also allows` : "";
+    return `${it} is beyond ${largest}, the largest number, and there is no infinity: NaN${torch}.`;
+  }
+  if (number.kind === "nan") return "Not a number: what 0/0 gives. It equals nothing, not even itself.";
+  if (number.kind === "infinity" && Number.isFinite(asked ?? NaN))
+    return `${it} is at least half a gap beyond ${largest}, the largest number: it becomes infinity.`;
+  if (number.kind === "infinity") return "Infinity: what 1/0 gives, and what is too large becomes.";
+  if (asked === null || asked === number.value) return "";
+  const smallest = general(decode(1n, fmt).value);
+  if (number.value === 0) return `${it} is gone: it is at most half of ${smallest}, the smallest number, and becomes 0.`;
+  if (Math.abs(asked) > decode(max, fmt).value) return `${it} is beyond ${largest}, the largest number: it stays there.`;
+  const error = Math.abs(number.value - asked);
+  return `You asked for ${it}; the nearest number is ${general(error, 3)} away, ${general((100 * error) / Math.abs(asked), 2)} % of it.`;
+}
+
+export default picture({
+  state: ["format", "bits", "asked"],
+  given: ["formats", "saturates"],
+  check: checkBits,
+  draw(ui) {
+    const { formats, format, bits } = ui.state;
+    const fmt = formats[format];
+    const number = decode(BigInt(`0b${bits}`), fmt);
+    const text = ui.state.asked;
+    const asked = text === "" ? null : typed(text);
+    const { max, inf, nan } = limits(fmt);
+    const side = (by) => neighbour(number, fmt, by);
+    const nextTo = (by) => (side(by) === null ? "none" : distinct(decode(side(by), fmt).value, [number.value]));
+    const show = (code) => ui.set({ bits: patternOf(code, fmt), asked: "", revealed: [] });
+    const names = [["0", 0n], ["1", encode(1, fmt)], ["smallest", 1n], ["smallest normal", 1n << BigInt(fmt.fraction_bits)],
+      ["largest", max], ["infinity", inf], ["NaN", nan]];
+    const word = number.kind === "nan" ? "NaN" : number.kind;
+    const said = fate(ui, number, fmt, asked);
+    const lost = asked !== null && asked !== number.value && (number.value === 0 || !Number.isFinite(number.value));
+    ui.tell(`${formula(number, fmt)}, ${word}. ${said}`);
+    return [
+      h("div", { class: "row" }, field("number", text || written(number.value), (typing) => ask(ui, typing),
+        { size: 14, "data-shown": "value" }), h("div", { class: "row chips" }, chips(ui, number))),
+      cells(ui, number, fmt),
+      h("p", { class: "big" }, shown("formula", formula(number, fmt)), h("small", {}, " ", shown("kind", word))),
+      h("p", { class: lost ? "fate" : "" }, shown("fate", said)),
+      numberLine(ui, number, fmt, asked),
+      h("div", { class: "row" }, button("◂ next below", () => step(ui, number, fmt, -1)),
+        button("next above ▸", () => step(ui, number, fmt, 1)),
+        names.map(([name, code]) => code !== null && button(name, () => show(code)))),
+      h("p", { class: "soft" }, "code ", shown("code", `0x${number.code.toString(16).padStart(Math.ceil(size(fmt) / 4), "0")}`),
         ": sign ", shown("sign", number.sign), ", exponent ", shown("exponent", number.exponent),
-          number.exponent ? " − bias " : ", so 1 − bias ", shown("bias", fmt.bias),
-        ", fraction ", shown("fraction", number.fraction), " of ", shown("fractions", `${2 ** fmt.fraction_bits}`),
-        number.kind !== "nan" && [". Next below: ", shown("below", nextTo(below)), gap(-1), "; next above: ",
-          shown("above", nextTo(above)), gap(1), "."],
-        off && ` You asked for ${general(asked)}; the nearest number is ${general(Math.abs(number.value - asked))} away.`)),
-    near.length > 1 && s("svg", { class: "line", role: "img", width, height: 4.2 * em,
-      "aria-label": `${general(number.value)} on the number line between ${nextTo(below)} and ${nextTo(above)}` },
-    s("path", { d: `M${left - em} ${level}H${right + em}`, class: "stroke" }), marks,
-    off && asked > first && asked < last && s("path", { d: `M${at(asked)} ${level}l-6 -12h12z`, class: "asked" })),
-  ];
-} });
+        number.exponent ? " − bias " : ", so 1 − bias ", shown("bias", fmt.bias), ", fraction ", shown("fraction", number.fraction),
+        " of ", shown("fractions", `${2 ** fmt.fraction_bits}`), ". ",
+        Number.isFinite(number.value) && ["Exactly ", shown("exactly", exactly(number.value)), ". "],
+        number.kind !== "nan" && ["Next below: ", shown("below", nextTo(-1)), "; next above: ", shown("above", nextTo(1)), "."]),
+    ];
+  },
+});

@@ -1,12 +1,11 @@
-// The roofline. Two uses of one picture:
-// - an op under a machine's roof: the ridge is asked, then its point is dragged along the roof by its batch, two bars trade
-//   length, and the roof itself is moved;
-// - the reader's own ops under the roof that was measured: each time is predicted by a drag, then the clock is shown.
+// The roofline. The ridge is asked first; then a layer's point is dragged along the roof by its batch, two bars trade
+// length, and the roof itself is moved.
 // State: `machine`, `dtype`, `op`, `batch`, `width`; `peak` and `bandwidth` are null until they are moved away from the
 // machine's. Given: `machines`; `ops`, whose costs are data (see `cost`); `asked`, the question that comes first.
 
-import { arrow, asks, bar, beside, button, choice, decades, handle, h, knob, lacking, line, linear, logarithmic, miss, opens,
-  picture, places, plain, powers, s, scrub, shown, si, tip } from "./toolkit.js";
+import { arrow, asks, bar, beside, button, choice, h, handle, knob, lacking, line, linear, miss, opens, picture, places,
+  plain, powers, s, scrub, shown, si } from "./toolkit.js";
+import { above, axes, corners, frame, mark, regions } from "./roof.js";
 
 const STEP = 10 ** 0.05; // of the arrow keys, on logarithmic axes
 const BATCHES = [1, 65536];
@@ -65,35 +64,6 @@ function batchAt(state, name, x) {
 
 // ---- The chart ------------------------------------------------------------------------------------------------------
 
-function frame(ui) {
-  const { em, narrow, state } = ui;
-  const width = narrow ? ui.width : ui.width - 22 * em;
-  const height = narrow ? 19 * em : Math.min(27 * em, Math.max(20 * em, width * 0.72));
-  const [left, right, top, bottom] = [3.6 * em, width - 0.8 * em, 1.6 * em, height - 2.9 * em];
-  const across = logarithmic(state.ends[0], [left, right]);
-  const up = logarithmic(state.ends[1], [bottom, top]);
-  return { width, height, left, right, top, bottom, across, up };
-}
-
-function axes({ across, up, left, right, top, bottom, height }, em) {
-  const short = (x) => (x >= 1000 ? `${x / 1000}k` : `${+x.toPrecision(3)}`);
-  const columns = decades(across).map((x) => [
-    s("path", { d: line([across(x), top], [across(x), bottom]), class: "grid" }),
-    s("text", { x: across(x), y: bottom + 1.1 * em, class: "name", "text-anchor": "middle" }, short(x))]);
-  const rows = decades(up).map((y) => [
-    s("path", { d: line([left, up(y)], [right, up(y)]), class: "grid" }),
-    s("text", { x: left - 0.4 * em, y: up(y) + 0.3 * em, class: "name", "text-anchor": "end" }, si(y, "").trim())]);
-  return [columns, rows,
-    s("text", { x: right, y: height - 0.4 * em, class: "name", "text-anchor": "end" }, "intensity: FLOPs per byte"),
-    s("text", { x: 0, y: 0.9 * em, class: "name" }, "FLOP/s")];
-}
-
-// The corners of a roof within the frame: where the slope comes in, the ridge, the right end of the ceiling.
-function corners({ across, up }, bandwidth, peak) {
-  const from = Math.max(across.from, up.from / bandwidth);
-  return [[from, bandwidth * from], [peak / bandwidth, peak], [across.to, peak]].map(([x, y]) => [across(x), up(y)]);
-}
-
 function roof(ui, box, now) {
   const { em } = ui;
   const { peak, bandwidth, ridge, spec } = now;
@@ -136,32 +106,6 @@ function vectorCeiling({ em }, box, { spec, bandwidth, peak }) {
   return s("g", {}, s("path", { d: line([x, y], [box.right, y]), class: "roof vector" }),
     s("text", { x: box.right, y: y + 1.2 * em, class: "label", "text-anchor": "end" },
       `elementwise: ${si(spec.vector, "FLOP/s")}`));
-}
-
-function regions({ em }, box, { ridge }) {
-  const x = box.across(ridge);
-  const wash = (from, to, look) => s("rect", { x: from, y: box.top, width: Math.max(to - from, 0),
-    height: box.bottom - box.top, class: `wash ${look}` });
-  const words = (text, at, side, look) => s("text", { x: at + side * 0.6 * em, y: box.bottom - 0.6 * em,
-    class: `ink ${look}`, "text-anchor": side < 0 ? "end" : "start" }, text);
-  return [wash(box.left, x, "memory"), wash(x, box.right, "compute"),
-    s("path", { d: line([x, box.top], [x, box.bottom]), class: "drop" }),
-    x - box.left > 8 * em && words("waits for memory", x, -1, "memory"),
-    box.right - x > 6 * em && words("computes", x, 1, "compute")];
-}
-
-// What lies above the roof cannot be.
-const above = (box, { bandwidth, peak }) => {
-  const [start, knee, end] = corners(box, bandwidth, peak);
-  return s("path", { d: `${line(start, knee, end)}V${box.top}H${box.left}V${start[1]}z`, class: "above" });
-};
-
-function mark(box, op, look) {
-  const [x, y] = [box.across(op.x), box.up(op.y)];
-  const shape = op.bound === "compute" ? s("rect", { x: x - 6, y: y - 6, width: 12, height: 12, class: `mark ${look}` })
-    : s("circle", { cx: x, cy: y, r: 6.5, class: `mark ${look}` });
-  const way = { "-1": "left", 1: "right" }[box.across.beyond(op.x)];
-  return [shape, way && tip(x + (way === "left" ? -10 : 10), y, way)];
 }
 
 // The points of the ops, the chosen one last: it is a handle, and lies on top.
@@ -305,15 +249,15 @@ function panel(ui, now, width) {
       ": at best ", shown("attainable", si(chosen.y, "FLOP/s")), ", ", shown("share", share), ` of the peak; ${helps}.`));
 }
 
-// ---- The reader's own ops -------------------------------------------------------------------------------------------
-
 export default picture({
   state: ["machine", "dtype", "op", "peak", "bandwidth", "batch", "width"],
   given: ["machines", "itemsizes", "ops", "ends", "asked"],
   check: checkRoof,
   draw(ui) {
     const now = account(ui.state);
-    const box = frame(ui);
+    const width = ui.narrow ? ui.width : ui.width - 22 * ui.em;
+    const height = ui.narrow ? 19 * ui.em : Math.min(27 * ui.em, Math.max(20 * ui.em, width * 0.72));
+    const box = frame(ui, [width, height], ui.state.ends);
     const guess = ui.guess("ridge");
     const open = ui.state.asked && !guess.told;
     const { chosen } = now;
