@@ -327,7 +327,7 @@ def _count(count: float) -> str:
 def _letters(config: Config, batch: int, tokens: int) -> list[str]:
     """What each letter stands for."""
     texts = "text" if batch == 1 else "texts"
-    letters = [f"b {batch} {texts}", f"t {tokens} tokens", f"s {tokens} tokens to style at"]
+    letters = [f"b {batch} {texts}", f"t {tokens} tokens", f"s {tokens} tokens to look at"]
     letters += [f"d {config.width} wide", f"h {config.heads} heads"]
     if config.key_heads != config.heads:
         letters.append(f"kv {config.key_heads} key heads")
