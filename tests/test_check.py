@@ -77,7 +77,8 @@ RUBBISH = {
     "text": "x", "empty": "", "nan": math.nan, "inf": math.inf, "huge": 10**400, "True": True, "complex": 1j,
     "list": [1, None], "nested": ((), ((1,),)), "ones": torch.ones(3), "type": int, "module": math,
     "tensor nan": torch.full((), math.nan), "meta": torch.empty((), device="meta"), "sparse": torch.eye(3).to_sparse(),
-    "numpy": np.ones(2), "hostile": Hostile(), "dict": {1: 2}, "range": range(10**12), "decimal": Decimal("nan"),
+    "numpy": np.ones(2), "long text": "many " * 99,
+    "hostile": Hostile(), "dict": {1: 2}, "range": range(10**12), "decimal": Decimal("nan"),
 }  # fmt: skip
 KINDS = {
     "number": (2.5, {"unit": "GB"}), "word": ("view", {"words": ("view", "copy")}), "numbers": ((1, 2.5), {}),

@@ -13,10 +13,11 @@ import pytest
 import torch
 from jupyter_client.manager import start_new_kernel
 
-from helpers.check import check, run
+from helpers.check import check, run, runner
 from helpers.exercises import EXERCISES
 from helpers.exercises.exercise import exercise
 
+pytestmark = pytest.mark.slow
 PATIENCE = 300  # seconds, however busy the machine is
 
 
@@ -24,7 +25,7 @@ PATIENCE = 300  # seconds, however busy the machine is
 def ask(monkeypatch):
     """What the check says of an answer with that many seconds of its own, called twice."""
 
-    def ask(answer, seconds=0.5, cases=((1,), (2,))):
+    def ask(answer, seconds=1, cases=((1,), (2,))):
         monkeypatch.setattr(run, "SECONDS", seconds)
         EXERCISES.pop("probe", None)
         exercise("probe", lambda n: 1, cases=cases)
@@ -78,7 +79,7 @@ def endless_generator(n):
 
 def busy_threads(n):
     def work():
-        while time.monotonic() - begin < 4:
+        while time.monotonic() - begin < 6:
             pass
 
     begin = time.monotonic()
@@ -90,7 +91,7 @@ def busy_threads(n):
 
 
 LOOP = "Does a loop in it never end, or is there a shorter way?"
-WAITS = "It waits and computes nothing: for a lock, an input, a sleep?"
+WAITS = "It computes nothing: does it sleep, or wait for a lock, an input, a compiler?"
 
 
 @pytest.mark.parametrize(("answer", "why"), [
@@ -99,7 +100,7 @@ WAITS = "It waits and computes nothing: for a lock, an input, a sleep?"
 ])  # fmt: skip
 def test_what_does_not_end_is_ended_with_a_verdict(ask, answer, why):
     message = ask(answer)
-    assert message.startswith("it had not come to an end after 0.5 seconds of its own")
+    assert message.startswith("it had not come to an end after 1 seconds of its own")
     assert message.endswith(why)
     assert len(message) < 240
 
@@ -112,7 +113,7 @@ def test_threads_that_compute_are_no_waiting(ask):
     try:
         assert LOOP in ask(busy_threads)
     finally:
-        time.sleep(4)  # until they have ended: nobody can stop them
+        time.sleep(6)  # until they have ended: nobody can stop them
 
 
 def test_input_gets_a_verdict(ask, monkeypatch):
@@ -125,13 +126,13 @@ def test_an_interrupt_gets_a_verdict(ask, monkeypatch):
         monkeypatch.undo()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(run, "wait", interrupted)
+    monkeypatch.setattr(runner, "wait", interrupted)
     assert ask(lambda n: time.sleep(0.2)) == "you stopped it before it came to an end."
 
 
 def test_what_waits_for_a_while_or_computes_for_a_while_is_right(ask):
     def answer(n):
-        time.sleep(0.5)
+        time.sleep(0.3)
         begin = time.process_time()
         while time.process_time() - begin < 0.3:
             pass
@@ -144,7 +145,7 @@ def test_the_checks_own_work_takes_none_of_the_time(ask):
     class Slow:
         def __deepcopy__(self, memo):
             begin = time.process_time()
-            while time.process_time() - begin < 0.3:
+            while time.process_time() - begin < 0.6:
                 pass
             return self
 
@@ -152,7 +153,7 @@ def test_the_checks_own_work_takes_none_of_the_time(ask):
 
 
 def test_a_call_is_over_after_a_long_time_on_the_clock_and_no_loop_is_blamed(ask, monkeypatch):
-    monkeypatch.setattr(run, "PATIENCE", 1)
+    monkeypatch.setattr(runner, "PATIENCE", 1)
     message = ask(asleep, seconds=100)
     assert message.startswith("it had not come to an end after 1 seconds on the clock, in the line `time.sleep(")
     assert message.endswith("Is this machine busy with something else? Run the cell again.")
@@ -171,7 +172,7 @@ whole = True
 @pytest.fixture
 def slow_module(tmp_path, monkeypatch):
     """A package that takes three times the budget to import."""
-    (tmp_path / "slow_whole.py").write_text(SLOW_MODULE.format(seconds=1))
+    (tmp_path / "slow_whole.py").write_text(SLOW_MODULE.format(seconds=1.5))
     (tmp_path / "slow_part.py").write_text(SLOW_MODULE.format(seconds=0.5).replace("import slow_part", ""))
     monkeypatch.syspath_prepend(str(tmp_path))
     yield
@@ -212,8 +213,8 @@ def test_an_interrupted_import_is_left_to_its_end(ask, slow_module, monkeypatch)
 
         endless(n)
 
-    original = run.wait
-    monkeypatch.setattr(run, "wait", wait)
+    original = runner.wait
+    monkeypatch.setattr(runner, "wait", wait)
     assert ask(answer) == "you stopped it before it came to an end."
     assert sys.modules["slow_whole"].whole and sys.modules["slow_part"].whole
 
@@ -294,7 +295,6 @@ check("probe", sleeper)
 """
 
 
-@pytest.mark.slow
 def test_the_cells_behind_an_answer_in_compiled_code_run_and_print(kernel):
     kernel(SET_UP)
     kernel("run.SECONDS = 1")
@@ -304,7 +304,6 @@ def test_the_cells_behind_an_answer_in_compiled_code_run_and_print(kernel):
     assert kernel("time.sleep(5); print('after it')") == "after it\n"
 
 
-@pytest.mark.slow
 def test_an_answer_that_sleeps_less_than_its_time_is_right(kernel):
     kernel(SET_UP)
     assert kernel(SLEEPER.format(call=1, seconds=8)) == "✓ probe: correct."
@@ -322,7 +321,6 @@ check(last_logits)
 """
 
 
-@pytest.mark.slow
 def test_a_cold_check_beside_busy_processes_is_right(kernel):
     busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(5)]
     try:

@@ -4,9 +4,9 @@ How a check works
 -----------------
 1. `names` finds the `Exercise` that the table of a notebook (`helpers.exercises`) put on the list: an oracle, readable
    cases and a generator of random ones, and the mistakes that learners make, each a formula and a sentence.
-2. `judge` runs the answer on every input in the sandbox of `run`: on copies, in a thread of its own that is stopped
-   after ten seconds of its own time. Only a learner's calls run there; all else stands outside of that time. Random
-   generators, the cell's output and the caches of einops are left as they were.
+2. `judge` runs the answer on every input in the sandbox of `run`: on copies, with random generators, the cell's output
+   and the caches of einops left as they were. `runner` is the thread that can be stopped, after ten seconds of the
+   answer's own. Only a learner's calls run there; all else stands outside of that time.
 3. `answers.difference` puts each outcome beside the oracle's. Any spelling of the right answer counts (`amounts` reads
    "40 MB"); a difference becomes words.
 4. Where something differs, `diagnose.explain` asks its rules one after the other what the answer did. The first is

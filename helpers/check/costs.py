@@ -9,7 +9,8 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from helpers import units
-from helpers.check.run import OutOfTime, Sandbox
+from helpers.check.run import Sandbox
+from helpers.check.runner import OutOfTime
 from helpers.check.wording import call_text, error_text
 from helpers.counting import count
 from helpers.exercises import Exercise

@@ -30,7 +30,8 @@ class Attempt:
     """A wrong answer, or a right one that costs too much.
 
     outcomes: what it gave for each of `exercise.inputs`; a call that went wrong is a `Failed`.
-    function: the learner's own, wrapped so that it is safe to call with more arguments; None for a value.
+    function: the learner's own, wrapped so that more calls are safe: on copies, within what is left of its time, with
+        a `Failed` where it raises or runs out of time. None for a value.
     costs: of each scored call, for a right answer that costs too much; otherwise empty.
     """
 
@@ -53,7 +54,7 @@ class Attempt:
         """For each call the numbers found and the right ones, in their order; empty where some are no numbers."""
         try:
             return [(_flat(mine), _flat(true)) for mine, true in zip(self.outcomes, self.rights, strict=True)]
-        except (TypeError, ValueError, RuntimeError):
+        except (TypeError, ValueError, RuntimeError, OverflowError):
             return []
 
     @cached_property

@@ -10,7 +10,8 @@ from helpers.check.answers import Failed, difference, plain, untouched
 from helpers.check.costs import Uncountable, costs, waste
 from helpers.check.diagnose import Attempt, explain
 from helpers.check.names import exercise_named, no_exercise
-from helpers.check.run import OutOfTime, Sandbox, known
+from helpers.check.run import Sandbox, known
+from helpers.check.runner import OutOfTime
 from helpers.check.wording import call_text, error_text, first_short, printable
 from helpers.exercises import Exercise
 
@@ -63,7 +64,7 @@ def check(exercise: str | Callable[..., Any], *answers: Any) -> Verdict:
     `check("checkpoint", checkpoint)` and `check(checkpoint)` are the same for a function named like its exercise.
     An exercise whose answer is a value takes the value, or the several values it asks for: `check("name", a, b)`.
     `None` and `...` mean "not attempted yet". Never raises. The answer's own code may take ten seconds, as
-    `helpers.check.run` measures them, and leaves no trace.
+    `helpers.check.runner` measures them, and leaves no trace.
     """
     name = exercise if isinstance(exercise, str) else getattr(exercise, "__name__", None)
     if not isinstance(name, str):
@@ -113,11 +114,14 @@ def _judge_function(exercise: Exercise, function: Callable[..., Any], place: San
         return _TODO
 
     def again(*arguments: Any) -> Any:
-        return place.call(exercise, function, arguments)
+        try:
+            return place.call(exercise, function, arguments)
+        except OutOfTime as why:
+            return Failed("out of time", str(why))
 
     found = _readable_difference(exercise, outcomes)
     if found:
-        return _told(found, explain(Attempt(exercise, outcomes, again)))
+        return _phrased(found, explain(Attempt(exercise, outcomes, again)))
     if exercise.cost:
         return _judge_cost(exercise, function, outcomes, place)
     return _CORRECT
@@ -142,7 +146,7 @@ def _readable_difference(exercise: Exercise, outcomes: list[Any]) -> _Difference
     return min(failed)[-1] if failed else None
 
 
-def _told(found: _Difference, sentence: str) -> _Judgement:
+def _phrased(found: _Difference, sentence: str) -> _Judgement:
     """The verdict; where it would be too long, without the call, the line, and the middle."""
     where = f"{found.call}: " if found.call else ""
     line = f" in the line `{found.line}`" if found.line else ""
