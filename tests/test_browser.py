@@ -251,18 +251,18 @@ def distinct(x, other):
 
 
 def exactly(x):
-    """All decimal digits, at most forty."""
+    """All decimal digits, at most sixty."""
     number = decimal.Decimal(x)
     shown = "".join(map(str, number.as_tuple().digits)).rstrip("0") or "0"
-    more, power = "…" * (len(shown) > 40), number.adjusted()
+    more, power = "…" * (len(shown) > 60), number.adjusted()
     if x == 0:
         return "0"
     if -5 <= power <= 15:
-        with decimal.localcontext(prec=40, rounding=decimal.ROUND_DOWN):
+        with decimal.localcontext(prec=60, rounding=decimal.ROUND_DOWN):
             text = f"{+number:f}"
         return signed(text.rstrip("0").rstrip(".") if "." in text else text) + more
     raised = str(power).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
-    return f"{'−' * (x < 0)}{shown[0]}.{shown[1:40] or '0'}{more} × 10{raised}"
+    return f"{'−' * (x < 0)}{shown[0]}.{shown[1:60] or '0'}{more} × 10{raised}"
 
 
 def of_bits(view):
@@ -483,6 +483,7 @@ WALKS = {
         ("slider ridge", "press", "ArrowRight", {"slider ridge": si(RIDGE * 10**0.05, "FLOP/B")}),
         ("slider bandwidth", "press", "ArrowUp", {"slider ridge": si(RIDGE, "FLOP/B")}),
         ("slider linear layer, by its batch", "press", "ArrowRight", {"batch": "128"}),
+        ("slider linear layer, by its batch >> .mark", "drag", (150, -40), {"bound": "computes"}),
         (":focus", "press", "End", {"batch": "65536", "bound": "computes"}),
         ("slider linear layer, by its batch >> .mark", "drag", (-900, 0), {"batch": "1", "bound": "waits for memory"}),
         ("spinbutton batch", "press", "ArrowUp", {"batch": "2"}),

@@ -106,7 +106,7 @@ function distinct(x, others) {
 }
 
 // All decimal digits of a number, at most so many of them.
-function exactly(x, most = 40) {
+function exactly(x, most = 60) {
   const { head, power } = digits(x, 101);
   const all = head.replace(/0+$/, "") || "0";
   const cut = all.length > most;

@@ -39,8 +39,8 @@
 
 // ---- Elements -------------------------------------------------------------------------------------------------------
 // A picture is a function from its state to a tree of elements: h("p", attributes, ...children), s for SVG. A child that
-// is null or false is left out. `morph` brings what is on the page in line with a new tree and keeps its elements, so
-// that the focus, a drag and transitions go on.
+// is null or false is left out and keeps its place; in HTML, a list of varying length goes last. `morph` brings what is on
+// the page in line with a new tree and keeps its elements, so that the focus, a drag and transitions go on.
 
 const HANDLERS = ["onclick", "ondblclick", "onchange", "oninput", "onkeydown", "onpointerdown", "onpointermove",
   "onpointerup", "onpointercancel", "onpointerover", "onpointerleave", "onfocus", "onblur"];
@@ -52,8 +52,11 @@ function filled(node, attributes, children) {
     if (HANDLERS.includes(name)) node[name] = value;
     else if (value != null && value !== false && !PROPERTIES.includes(name)) node.setAttribute(name, value);
   }
-  // A child that is not there keeps its place, so that its sisters stay the same elements.
-  for (const child of children.flat(Infinity)) node.append(child == null || child === false ? "" : child);
+  // A child that is not there keeps its place, and in a picture a list has a group of its own, so that its sisters stay
+  // the same elements, whatever its length: a drag goes on only as long as its element does.
+  const inPicture = node.namespaceURI === SVG;
+  const listed = (child) => (Array.isArray(child) && inPicture ? s("g", {}, ...child) : child);
+  for (const child of children.map(listed).flat(Infinity)) node.append(child == null || child === false ? "" : child);
   for (const name of PROPERTIES) if (attributes?.[name] != null) node[name] = attributes[name];
   return node;
 }
