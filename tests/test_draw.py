@@ -14,7 +14,7 @@ from PIL import Image
 
 from helpers import draw, formats
 from helpers.counting import Trace
-from helpers.draw.drawing import GROUNDS
+from helpers.draw.palette import GROUNDS
 from helpers.model import MODELS
 from helpers.roofline import Roofline
 

@@ -2,7 +2,8 @@
 
 What a function returns is a `Drawing`, whose words are made from what is drawn. Each line names a file of this folder:
 
-- drawing: Drawing, show (for your own matplotlib figure), figure, and the colours
+- drawing: Drawing, show (for your own matplotlib figure), figure
+- palette, labels: the colours; what stands in a plot beside its data
 - formats: bits, ranges, spacing
 - storage: storage, merging, strips
 - charts: lines, bars, waterfall, dots, memory_over_time, memory_rises
@@ -12,7 +13,8 @@ What a function returns is a `Drawing`, whose words are made from what is drawn.
 
 from helpers.draw.block import block, einsum_box, one_box
 from helpers.draw.charts import bars, dots, lines, memory_over_time, memory_rises, waterfall
-from helpers.draw.drawing import BLACK, BLUE, GREEN, GREY, INKS, PURPLE, TINTS, VERMILLION, Drawing, figure, show
+from helpers.draw.drawing import Drawing, figure, show
 from helpers.draw.formats import FIELDS, bits, ranges, spacing
+from helpers.draw.palette import BLACK, BLUE, GREEN, GREY, INKS, PURPLE, TINTS, VERMILLION
 from helpers.draw.roofline import Point, bandwidth_sweep, roofline
 from helpers.draw.storage import merging, storage, strips

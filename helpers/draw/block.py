@@ -13,12 +13,11 @@ from matplotlib.transforms import Affine2D
 
 from helpers import specs, units
 from helpers.budget import Box, block_costs
+from helpers.draw.drawing import Made, Spot, drawn, figure
+from helpers.draw.labels import arrow
+from helpers.draw.palette import BLACK, BLUE, GREY, GROUNDS, INKS, PLATE, TINTS, VERMILLION
 from helpers.model import Config
 from helpers.roofline import Roofline
-
-from helpers.draw.drawing import (  # isort: skip
-    BLACK, BLUE, GREY, GROUNDS, INKS, PLATE, TINTS, VERMILLION, Made, Spot, arrow, drawn, figure,
-)  # fmt: skip
 
 _TOP, _ROW, _MIDDLE = 128, 31, 86  # in pixels as shown: the first row, the height of a row, the centre of the boxes
 _DEVICE = "NVIDIA H100 SXM5"

@@ -13,12 +13,9 @@ from matplotlib.ticker import EngFormatter, MaxNLocator
 
 from helpers import units
 from helpers.counting import Trace
-
-from helpers.draw.drawing import (  # isort: skip
-    BLACK, BLUE, DASHES, GREEN, GREY, INKS, LINES, PLATE, PURPLE, TINTS, VERMILLION, Made, Series, Sizes, Spot,
-    arrow, canvas, drawn, label_points, legend, log_ticks, note, number, past_ends, rows,
-)  # fmt: skip
-
+from helpers.draw.drawing import Made, Series, Sizes, Spot, canvas, drawn, number
+from helpers.draw.labels import arrow, label_points, legend, log_ticks, note, past_ends, rows
+from helpers.draw.palette import BLACK, BLUE, DASHES, GREEN, GREY, INKS, LINES, PLATE, PURPLE, TINTS, VERMILLION
 
 _EDGES = dict(zip(TINTS, INKS, strict=True))  # of bars, by their tint
 _PART_TINTS = (*TINTS[2:4], TINTS[5], TINTS[4], *TINTS[:2])  # blue and vermillion, which have a meaning, last

@@ -6,23 +6,18 @@ import itertools
 import math
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import matplotlib
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.collections import PathCollection
 from matplotlib.container import BarContainer
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
-from matplotlib.path import Path as Outline
-from matplotlib.text import Annotation, Text
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
-from matplotlib.transforms import Bbox
+from matplotlib.ticker import FuncFormatter
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
@@ -32,25 +27,6 @@ _STYLE |= matplotlib.rc_params_from_file(Path(__file__).with_name("course.mplsty
 _styled = matplotlib.rc_context(_STYLE)  # a decorator: whatever the reader's own settings are
 
 WIDTH = 6.4  # inches: at 110 dpi a figure is shown 704 pixels wide
-# Blue waits for memory, vermillion computes: in the whole course.
-BLUE, VERMILLION, GREEN, PURPLE, BLACK = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000"
-GREY = "#666666"
-GROUNDS = ("#E3F0F9", "#E0F3EC", "#FCE9DD", "#E8E8E8")  # regions: memory-bound, in between, compute-bound, out of reach
-TINTS = ("#9FD0F0", "#F5B88C", "#9EDCC5", "#E4B5D0", "#CFCFCF", "#F0E28C")  # for black digits on top
-# Words in a colour are darker than its lines and marks: thin strokes need more contrast with white.
-INKS = {BLUE: "#00639C", VERMILLION: "#A84600", GREEN: "#006B4F", PURPLE: "#8F3D6C", BLACK: BLACK, GREY: "#595959"}
-LINES: tuple[
-    dict[str, Any], ...
-] = (  # the styles of the lines of a chart; blue and vermillion, which have a meaning, last
-    {"color": GREEN, "marker": "o", "linestyle": "-"},
-    {"color": PURPLE, "marker": "s", "linestyle": (0, (5, 2))},
-    {"color": BLACK, "marker": "^", "linestyle": (0, (1.5, 1.2))},
-    {"color": BLUE, "marker": "D", "linestyle": (0, (5, 1.5, 1, 1.5))},
-    {"color": VERMILLION, "marker": "v", "linestyle": (0, (8, 2, 2, 2))},
-)
-DASHES = (0, (4, 3))  # of a guide
-PLATE = {"boxstyle": "square,pad=0.12", "facecolor": "white", "linewidth": 0}  # behind a text that lies on a line
-
 Spot = tuple[float, float]  # x and y in a plot
 Sizes = Mapping[str, float]
 Series = Mapping[str, tuple[Sequence[float], Sequence[float]]]  # x and y by name
@@ -164,172 +140,17 @@ def canvas(height: float, title: str, xlabel: str = "", ylabel: str = "") -> tup
     return fig, ax
 
 
-def rows(ax: Axes, names: Iterable[str]) -> None:
-    """Name the rows of a chart, the first at the top."""
-    names = list(names)
-    ax.set_yticks(range(len(names)), names)
-    ax.set_ylim(len(names) - 0.4, -0.6)
-    ax.grid(axis="y", visible=False)
-    ax.tick_params(axis="y", length=0)
-
-
-def log_ticks(axis: Axis, form: Any = "{x:g}") -> None:
-    """Ticks of a logarithmic axis at powers of ten alone, or where these are few at 1, 2, 5, 10, or more of them."""
-    low, high = axis.get_view_interval()
-    steps: tuple[float, ...] = (1,)
-    if high < 10 * low:
-        steps = (1, 1.5, 2, 3, 5, 7)
-    elif high < 200 * low:
-        steps = (1, 2, 5)
-    axis.set_major_locator(LogLocator(subs=steps))
-    axis.set_major_formatter(form)
-    axis.set_minor_locator(NullLocator())
-
-
-def legend(fig: Figure) -> None:
-    """The labelled series of a plot, named below it."""
-    fig.legend(loc="outside lower center", ncols=5)
-
-
-def cell(
-    ax: Axes,
-    at: Spot,
-    text: str = "",
-    face: str = "white",
-    size: Spot = (1.0, 1.0),
-    *,
-    said: bool = False,
-    **style: Any,
-) -> None:
-    """A box with a text in it, from its lower left corner; its width and height as `size`."""
-    (x, y), (width, height) = at, size
-    ax.add_patch(Rectangle(at, width, height, facecolor=face, edgecolor=GREY, linewidth=0.6))
-    usual: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 8, "label": "" if said else "_unsaid"}
-    ax.text(x + width / 2, y + height / 2 - 0.03, text, **usual | style)
-
-
-def arrow(ax: Axes, start: Spot, end: Spot, color: str, **style: Any) -> None:
-    """An arrow between two places of the plot."""
-    style = {"arrowstyle": "->", "color": color, "linewidth": 1.5, "shrinkA": 0, "shrinkB": 0} | style
-    ax.annotate("", end, start, arrowprops=style, zorder=5)
-
-
-def note(ax: Axes, text: str, at: Spot, shift: Spot = (5, 0), *, said: bool = True, **style: Any) -> Annotation:
-    """A text beside a place of the plot, shifted from it by so many points; the words of the drawing can leave it out.
-
-    As in a legend of matplotlib, what has a label that begins with an underscore is left out.
-    """
-    style = {"va": "center", "label": "" if said else "_unsaid"} | style
-    return ax.annotate(text, at, xytext=shift, textcoords="offset points", **style)
-
-
 def number(value: float) -> str:
     """A number in words and labels: three digits, and no power of ten up to a million."""
     return f"{value:.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.3g}"
-
-
-def past_ends(ax: Axes) -> None:
-    """Write the name of each line beside its right end, moved up where two would be closer than 11 points."""
-    ax.autoscale_view()  # which waits until the limits are asked for
-    points = 72 / ax.figure.dpi  # for a pixel
-    ends = []
-    for line in filter(_said, ax.lines):
-        x, y = np.asarray(line.get_xydata())[-1]
-        ends.append((ax.transData.transform((x, y))[1] * points, (x, y), line))
-    lowest = -math.inf
-    for height, end, line in sorted(ends, key=lambda entry: entry[0]):
-        place = max(height, lowest)
-        lowest = place + 11
-        ink = INKS[str(line.get_color())]
-        note(ax, str(line.get_label()), end, (7, place - height), said=False, color=ink, annotation_clip=False)
-
-
-class _Place(NamedTuple):
-    """Where a label might stand: how many points from its point, to the right and up (−1, 0, 1); the rest in pixels."""
-
-    distance: float
-    right: int
-    up: int
-    box: Bbox
-    lead: Outline  # from the point to the middle of the label
-
-    @property
-    def alignment(self) -> dict[str, str]:
-        """How to align the label, so that it stands beyond the distance."""
-        horizontal = {-1: "right", 0: "center", 1: "left"}
-        vertical = {-1: "top", 0: "center", 1: "bottom"}
-        return {"ha": horizontal[self.right], "va": vertical[self.up]}
-
-
-_AROUND = ((1, 0), (1, 1), (1, -1), (-1, 0), (-1, -1), (0, -1), (-1, 1), (0, 1))  # right and up, the best first
-
-
-def _places(point: np.ndarray, size: np.ndarray, dpi: float) -> Iterator[_Place]:
-    """All places for a label of this size, around a point and at several distances."""
-    for distance, (right, up) in itertools.product((6, 18, 32, 50, 70), _AROUND):
-        direction = np.array([right, up])
-        middle = point + direction * (distance * dpi / 72 + size / 2)
-        box = Bbox([middle - size / 2 - 2, middle + size / 2 + 2])
-        yield _Place(distance, right, up, box, Outline([point + 8 * direction, middle]))
-
-
-class _Occupied:
-    """What a label of a plot should not lie on, in pixels: lines, marks and texts."""
-
-    def __init__(self, ax: Axes) -> None:
-        cast(Figure, ax.figure).draw_without_rendering()  # settles where the axes lie
-        self.frame = ax.bbox
-        self.lines: list[Outline] = []
-        self.inked = np.empty((0, 2))
-        self.boxes = [Text.get_window_extent(text).padded(3) for text in ax.texts]  # of an arrow its start
-        for line in ax.lines:
-            outline = line.get_transform().transform_path(line.get_path())
-            self._add_line(outline)
-            if line.get_marker() not in ("", "None"):
-                self.boxes += [Bbox([vertex - 7, vertex + 7]) for vertex in np.asarray(outline.vertices)]
-
-    def add(self, place: _Place) -> None:
-        """A label stands here."""
-        self.boxes.append(place.box.padded(8))
-        self._add_line(place.lead)
-
-    def cost(self, place: _Place) -> float:
-        """How far away a label would be, how much of it would leave the plot, what it would hide and its lead cross."""
-        outside = sum(not self.frame.contains(*corner) for corner in place.box.get_points())
-        crossed = sum(map(place.lead.intersects_path, self.lines)) + sum(map(place.lead.intersects_bbox, self.boxes))
-        hidden_texts = place.box.count_overlaps(self.boxes)
-        hidden_ink = place.box.count_contains(self.inked)
-        return 900 * outside + 90 * crossed + 60 * hidden_texts + 4 * hidden_ink + place.distance / 5
-
-    def _add_line(self, outline: Outline) -> None:
-        self.lines.append(outline)
-        ink = outline.interpolated(1 + 300 // len(outline)).vertices
-        self.inked = np.concatenate([self.inked, np.asarray(ink)])
-
-
-def label_points(ax: Axes, points: Mapping[str, Spot], *, said: bool = True, **style: Any) -> list[Annotation]:
-    """Name points where nothing else stands, with a thin lead from further away."""
-    occupied = _Occupied(ax)
-    lead = {"arrowstyle": "-", "linewidth": 0.6, "color": GREY, "shrinkA": 0, "shrinkB": 4}
-    labels = []
-    for text, at in points.items():
-        label = note(ax, text, at, (0, 0), said=said, arrowprops=lead, **style)
-        size = Text.get_window_extent(label).size
-        point: np.ndarray = np.array(ax.transData.transform(at))
-        place = min(_places(point, np.array(size), ax.figure.dpi), key=occupied.cost)
-        label.set(position=(place.distance * place.right, place.distance * place.up), **place.alignment)
-        if place.distance <= 6 and label.arrow_patch:
-            label.arrow_patch.set_visible(False)
-        occupied.add(place)
-        labels.append(label)
-    return labels
 
 
 def _flat(text: str) -> str:
     return " ".join(text.split())
 
 
-def _said(artist: Any) -> bool:
+def is_said(artist: Any) -> bool:
+    """Whether the words name it; as in a legend of matplotlib, a label that begins with an underscore leaves it out."""
     return not str(artist.get_label()).startswith("_")
 
 
@@ -338,17 +159,17 @@ def _contents(ax: Axes) -> Iterator[str]:
     for name, axis in (("x", ax.xaxis), ("y", ax.yaxis)):
         if ax.axison and axis.get_visible():
             yield f"{name}: {_axis(axis)}"
-    for line in filter(_said, ax.lines):
+    for line in filter(is_said, ax.lines):
         yield f"{line.get_label()}: {_points(line.get_xydata())}"
-    for marks in filter(_said, ax.collections):
+    for marks in filter(is_said, ax.collections):
         if isinstance(marks, PathCollection):
             yield f"{marks.get_label()}: {_points(marks.get_offsets())}"
-    for bars in filter(_said, ax.containers):
+    for bars in filter(is_said, ax.containers):
         if isinstance(bars, BarContainer):
             yield f"{bars.get_label()}: {' '.join(map(number, _lengths(bars)))}"
     for picture in ax.images:
         yield f"Picture {ax.get_title()}: {' × '.join(map(str, picture.get_size()))}"
-    texts = [_flat(text.get_text()) for text in filter(_said, ax.texts)]
+    texts = [_flat(text.get_text()) for text in filter(is_said, ax.texts)]
     if any(texts):
         yield f"Text: {' | '.join(filter(None, texts))}"
 

@@ -10,11 +10,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from helpers import formats
-
-from helpers.draw.drawing import (  # isort: skip
-    BLUE, DASHES, GREY, INKS, TINTS, VERMILLION, Made, Series, canvas, cell, drawn, note, rows,
-)  # fmt: skip
 from helpers.draw.charts import lines
+from helpers.draw.drawing import Made, Series, canvas, drawn
+from helpers.draw.labels import cell, note, rows
+from helpers.draw.palette import BLUE, DASHES, GREY, INKS, TINTS, VERMILLION
 from helpers.formats import FloatFormat
 
 FIELDS = {"sign": TINTS[1], "exponent": TINTS[0], "fraction": TINTS[2]}

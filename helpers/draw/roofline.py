@@ -12,11 +12,9 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import EngFormatter
 
 from helpers import units
-
-from helpers.draw.drawing import (  # isort: skip
-    BLACK, BLUE, DASHES, GREEN, GREY, GROUNDS, INKS, LINES, PLATE, VERMILLION, WIDTH, Made, Sizes, Spot, arrow, canvas,
-    drawn, label_points, legend, log_ticks, note, number,
-)  # fmt: skip
+from helpers.draw.drawing import WIDTH, Made, Sizes, Spot, canvas, drawn, number
+from helpers.draw.labels import arrow, label_points, legend, log_ticks, note
+from helpers.draw.palette import BLACK, BLUE, DASHES, GREEN, GREY, GROUNDS, INKS, LINES, PLATE, VERMILLION
 from helpers.roofline import Roofline
 
 _REGIONS = {  # the tint below the roof, ink and marker

@@ -9,9 +9,9 @@ import torch
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from helpers.draw.drawing import (  # isort: skip
-    BLACK, BLUE, GREEN, GREY, INKS, PLATE, TINTS, VERMILLION, WIDTH, Made, Spot, arrow, canvas, cell, drawn, rows,
-)  # fmt: skip
+from helpers.draw.drawing import WIDTH, Made, Spot, canvas, drawn
+from helpers.draw.labels import arrow, cell, rows
+from helpers.draw.palette import BLACK, BLUE, GREEN, GREY, INKS, PLATE, TINTS, VERMILLION
 from helpers.storage import layout, offset_of, plan_view, same_storage
 
 _DIM_COLOURS = (BLUE, GREEN, INKS[VERMILLION])
