@@ -490,6 +490,7 @@ WALKS = {
         ("spinbutton batch", "click", "", {}), ("textbox batch", "type", "1e3", {"batch": "1000"}),
         ("spinbutton batch", "click", "", {}), ("textbox batch", "type", "0", {"alert": "from 1 to 65536"}),
         ("button flops: ", "click", "", {"alert": "", "all": "2 · b · d · d= 2 · 1000 · 4096 · 4096 = 33.6 GFLOP"}),
+        ("button bytes: ", "click", "", {"all": "(2 · b · d + d · d) · 2 bytes= (2 · 1000 · 4096 + 4096 · 4096) · 2"}),
         (".point:has-text('ReLU') .mark", "tap", "", {"intensity": "0.25 FLOP/B"}),
         ("combobox dtype", "choose", "float64", {"intensity": f"{1 / 16} FLOP/B"}),
         ("combobox machine", "choose", "Google TPU v5e", {"alert": "v5e has no rate for float64"}),
@@ -600,7 +601,6 @@ def test_an_exported_view_is_live(chromium, tmp_path, kind):
         opened.wait_for_function("window.Reveal?.isReady()")
         view.evaluate("view => { const {h, v} = Reveal.getIndices(view.closest('section')); Reveal.slide(h, v); }")
     slide = opened.url
-    view.get_by_role("button", name="Draw the roof").click()
     view.get_by_role("slider", name="linear layer, by its batch").press("End")
     view.get_by_role("slider", name="ridge", exact=True).press("ArrowRight")
     expect(shown(view, "bound")).to_have_text("computes")

@@ -197,12 +197,17 @@ function ridgeQuestion(ui, now, guess) {
 
 // ---- Words and bars -------------------------------------------------------------------------------------------------
 
-function formulaParts(terms, { batch, width }, times) {
-  const letters = { b: { letter: "b", value: batch, source: "rows of the batch" },
-    d: { letter: "d", value: width, source: "width" } };
-  const power = ({ letter, ...rest }, exponent) => (exponent === 0 ? [] : Array(exponent).fill([" · ", { letter, ...rest }]));
-  const sum = terms.map(([factor, b, d], k) => [k ? " + " : "", `${factor}`, power(letters.b, b), power(letters.d, d)]);
-  return times ? ["(", ...sum.flat(4), `) · ${times} bytes`] : sum.flat(4);
+// A cost as `opens` shows it: the terms with their letters; `size`, if there is one, the bytes of each number.
+function formulaParts(terms, { batch, width }, size) {
+  const b = { letter: "b", value: batch, source: "rows of the batch" };
+  const d = { letter: "d", value: width, source: "width" };
+  const product = ([factor, ofBatch, ofWidth]) => {
+    const letters = [...Array(ofBatch).fill(b), ...Array(ofWidth).fill(d)];
+    const factors = factor === 1 && letters.length ? letters : [`${factor}`, ...letters];
+    return factors.flatMap((part, k) => (k ? [" · ", part] : [part]));
+  };
+  const sum = terms.flatMap((term, k) => (k ? [" + ", ...product(term)] : product(term)));
+  return size ? ["(", ...sum, `) · ${size} bytes`] : sum;
 }
 
 // Both bars on one scale, which the batch does not change.
