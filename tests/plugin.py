@@ -15,15 +15,20 @@ from tests.tools.course import WORDS, exercises, read, sections
 WORKERS = 2  # a machine with more cores is not faster: notebooks time their own cells, and should find it quiet
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_cmdline_main(config: pytest.Config) -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_cmdline_main(config: pytest.Config) -> Iterator[None]:
     """Without a path, for the whole suite, as if `-n 2` were given; `-n 0` and `--pdb` say otherwise.
 
     A file or a notebook stays within one process. They begin in the order of `testpaths`: notebooks last, since none of
     them takes long, so that both processes end together.
     """
-    if "PYTEST_XDIST_WORKER" in os.environ:  # this is one of the processes
-        return
+    if "PYTEST_XDIST_WORKER" not in os.environ:  # there this is one of the processes
+        _choose_processes(config)
+    return (yield)  # around xdist's own hook, which reads what is chosen here
+
+
+def _choose_processes(config: pytest.Config) -> None:
+    """Set the options of xdist."""
     whole = config.args_source is config.ArgsSource.TESTPATHS and not config.getoption("usepdb")
     if whole and config.getoption("numprocesses", 0) is None:
         config.option.numprocesses = WORKERS
