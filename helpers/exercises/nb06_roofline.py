@@ -50,7 +50,8 @@ guess("gelu_in_a_cache", "What a cache does not make faster is the kernel's own 
      "So it might be if main memory were the reason: left of the ridge is a place, not yet a cause."))
 guess("ridge_of_all_cores", "The peak grows with the cores, the bandwidth with what their one memory has left.",
     (lambda right: 1 if right > 1.2 else None, "Then the bandwidth would grow as the peak does: all share one memory."),
-    ((0, 0.95), "To the left it goes only where the bandwidth grows by more than the peak."))
+    (lambda right: (0, 0.95) if right > 1 else None,
+     "To the left it goes only where the bandwidth grows by more than the peak."))
 guess("strided_sum", "Each of those numbers lies in a cache line of its own, and lines move whole.",
     (lambda right: (0.5, 1.5) if right > 3 else None,
      "By its formula, yes: but how many of the matrix's cache lines hold one of those numbers?"),
