@@ -1,13 +1,18 @@
 """The views from Python: their state, what they refuse, what is stored of them. How they answer: test_browser.py."""
 
+import base64
 import functools
+import io
 import math
 
 import pytest
 import torch
+from nbformat.v4 import new_code_cell, new_notebook, new_output
+from PIL import Image
 from traitlets import TraitError
 
 from helpers import counting, explore
+from tests.tools import browser, refresh
 
 
 def test_what_is_stored_shows_the_first_state():
@@ -16,6 +21,32 @@ def test_what_is_stored_shows_the_first_state():
     view.batch = 2
     stored = view._repr_mimebundle_()[0][explore.MIME]["state"]
     assert stored == first != view.state
+
+
+def test_a_view_is_words_until_refresh_takes_its_picture():
+    browser.skip(browser.lacking())
+    view = explore.float_bits(1.0)
+    data, _ = view._repr_mimebundle_()
+    assert not any(kind.startswith("image/") for kind in data)
+    notebook = new_notebook(cells=[new_code_cell(outputs=[new_output("display_data", data)])])
+    refresh.picture(notebook)
+    ((output,),) = (cell.outputs for cell in notebook.cells)
+    taken = Image.open(io.BytesIO(base64.b64decode(output.data["image/png"])))
+    told = output.metadata["image/png"]
+    assert taken.info["Description"] == data["text/plain"] and data["text/plain"].startswith(told["alt"])
+    assert taken.size == (2 * told["width"], 2 * told["height"])
+    assert len(taken.convert("L").getcolors()) > 10  # not an empty page
+    assert f'alt="{told["alt"]}"' in explore.live(output)
+
+
+def test_without_a_chromium_a_view_is_stored_in_words(monkeypatch, capsys):
+    monkeypatch.setattr(browser, "BROWSERS", ())
+    data, _ = explore.float_bits(1.0)._repr_mimebundle_()
+    notebook = new_notebook(cells=[new_code_cell(outputs=[new_output("display_data", data)])])
+    refresh.picture(notebook)
+    (output,) = notebook.cells[0].outputs
+    assert "image/png" not in output.data and "<noscript><pre>Interactive view" in explore.live(output)
+    assert "Views are stored in words alone: " in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("op", "function", "sizes"), [

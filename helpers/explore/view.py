@@ -1,12 +1,10 @@
-"""What every view is: traits that a module draws in the browser; a picture and words where there is none.
+"""What every view is: traits that a module draws in the browser, and words where there is none.
 
 The modules are JavaScript, one a view on one toolkit, whose first lines say how to write another. They lie where
 JupyterLab looks for them, in .jupyter, so that the course's extension draws a stored view before anything has run.
 Elsewhere (VS Code, Colab) anywidget draws the same modules, and an exported page holds a copy of them.
 """
 
-import base64
-import dataclasses
 import html
 import json
 import os
@@ -61,7 +59,9 @@ def _as_object(stem: str, text: str) -> str:
 class View(anywidget.AnyWidget):
     """A view: its state are traits, to be read and set from Python. The browser says where they do not fit together.
 
-    A subclass names its module, `class Bits(View, module="bits.js")`, and draws in `_drawing` what is stored of it.
+    A subclass names its module, `class Bits(View, module="bits.js")`, and says in `_words` what its first state shows.
+    That is what a terminal and a screen reader get, and the tests compare. No picture is drawn in Python: the one that
+    stands for a view where no scripts run is taken from the living one, by `python -m tests.tools.refresh`.
     Predictions that the reader has made are in `predicted`, by name; `revealed` names those with their answer shown.
     """
 
@@ -81,25 +81,26 @@ class View(anywidget.AnyWidget):
         if unknown := set(values).difference(self.trait_names(state=True), self.trait_names(given=True)):
             raise TypeError(f"this view has no {min(unknown)}, only {', '.join(self.trait_names(state=True))}")
         super().__init__(**values)
-        picture = self._drawing()
-        first = dataclasses.replace(picture, kind=f"Interactive view. {picture.kind}")
-        data, self._metadata = first._repr_mimebundle_()
         given = {name: getattr(self, name) for name in self.trait_names(given=True)}
         stored = {"view": self.kind, "state": self.state, "given": _json(given)}
-        self._data = data | {MIME: stored}
+        self._data = {"text/plain": f"Interactive view. {self._words()}", MIME: stored}
 
     @property
     def state(self) -> dict[str, Any]:
         """The values of the traits that the browser shows and changes."""
         return {name: getattr(self, name) for name in self.trait_names(state=True)}
 
+    def _words(self) -> str:
+        """The first state in words: a line that says what is to be seen, then lines with its numbers."""
+        return self._drawing().words
+
     def _drawing(self) -> draw.Drawing:
-        """The picture of the first state."""
+        """A figure whose words are those of the first state, for a view that has no `_words` of its own yet."""
         raise NotImplementedError
 
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         # The extension keeps in step with the widget of this id while its kernel lives.
-        metadata = self._metadata | {MIME: {"model": self.model_id}}
+        metadata = {MIME: {"model": self.model_id}}
         if _drawn_by_the_extension():
             return self._data, metadata
         widget = super()._repr_mimebundle_(**kwargs)
@@ -123,19 +124,26 @@ def _json(values: Mapping[str, Any]) -> str:
 def live(output: Mapping[str, Any]) -> str:
     """A stored output that is a view as HTML, alive without a kernel and a network; "" for any other output.
 
-    Any number of them fit on a page. Where no scripts run, the stored picture is shown.
+    Any number of them fit on a page. Where no scripts run, the stored picture is shown, or the words if there is none.
     """
     stored = output.get("data", {}).get(MIME)
     if not stored:
         return ""
     view = View.kinds[stored["view"]]
-    png, alt = output["data"]["image/png"], html.escape(output["metadata"]["image/png"]["alt"])
-    png = base64.b64encode(png).decode() if isinstance(png, bytes) else png.replace("\n", "")
     values = _json(json.loads(stored["given"]) | stored["state"])
     script = f'{view._esm}\nconst VIEW = "{view.kind}", STATE = {values};\n{_text("page.js")}'
     script = script.replace("export default", "const module =").replace("</", "<\\/")  # which would end the script
     return (
         f'<style>{view._css}</style><div data-view="{view.kind}" data-prevent-swipe>'
-        f'<noscript><img src="data:image/png;base64,{png}" alt="{alt}"></noscript></div>'
+        f"<noscript>{_still(output)}</noscript></div>"
         f'<script type="module">{script}</script>'
     )
+
+
+def _still(output: Mapping[str, Any]) -> str:
+    """What stands for a view where no scripts run."""
+    data = output["data"]
+    if "image/png" not in data:
+        return f"<pre>{html.escape(data['text/plain'])}</pre>"
+    png, alt = data["image/png"].replace("\n", ""), html.escape(output["metadata"]["image/png"]["alt"])
+    return f'<img src="data:image/png;base64,{png}" alt="{alt}">'

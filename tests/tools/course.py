@@ -13,6 +13,7 @@ from helpers.export.cells import folded
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb"))
+VIEW = "application/vnd.resource-accounting.view+json"  # explore.MIME, without torch
 # What a kernel runs first where nothing measured is compared: every measurement ends after a twentieth of its time.
 HURRY = """
 def hurry():
@@ -91,15 +92,15 @@ def pace(cells: list[NotebookNode]) -> dict[str, int]:
 
     The rates are those of some sixty readings. Words are those of the markdown cells as `plain` reads them, tables and
     formulas included; lines of code those that are neither blank nor folded, less the one that asks for a version;
-    guesses calls of `compare`; figures the pictures among the outputs, first states of views included.
+    guesses calls of `compare`; figures the pictures and views among the outputs.
     """
     text = "\n".join(plain(cell.source) for cell in cells if cell.cell_type == "markdown")
     code = "\n".join(cell.source for cell in cells if cell.cell_type == "code" and not folded(cell))
-    kinds = [kind for cell in cells for output in cell.get("outputs", ()) for kind in output.get("data", ())]
+    shown = [output.get("data", {}) for cell in cells for output in cell.get("outputs", ())]
     words = sum(any(map(str.isalnum, word)) for word in text.split())
     lines = sum(bool(line.strip()) and not line.startswith("version.") for line in code.splitlines())
     guesses = len(re.findall(r"\bcompare\(", code))
-    figures = sum(kind.startswith("image/") for kind in kinds)
+    figures = sum("image/png" in data or VIEW in data for data in shown)
     minutes = 5 * round((words / 95 + lines * 12 / 60 + guesses + figures * 45 / 60) / 5)
     return {"words": words, "lines": lines, "guesses": guesses, "figures": figures, "minutes": minutes}
 

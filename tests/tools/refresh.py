@@ -1,19 +1,21 @@
 """Run notebooks on a fresh kernel and store clean outputs: `python -m tests.tools.refresh [NN ...]`.
 
 Without numbers, all of them. What is stored is what nbval compares, plus the pictures; a second run changes no byte
-outside cells that show timings or this device. Printed beside it: how long the lesson takes a reader. The picture of
-the README is drawn anew, too.
+outside cells that show timings or this device. The pictures of the views are taken from the living ones, in a Chromium;
+where there is none, a view is stored in words alone, and that is said. Printed beside it: how long the lesson takes a
+reader. The picture of the README is drawn anew, too.
 """
 
 import sys
 import time
+from base64 import b64encode
 from pathlib import Path
 
 import nbformat
 from nbclient import NotebookClient
 from nbformat import NotebookNode
 
-from tests.tools import cover
+from tests.tools import browser, cover, still
 from tests.tools.course import chosen, lesson, pace, read
 
 _KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
@@ -36,6 +38,21 @@ def clean(notebook: NotebookNode) -> NotebookNode:
     return notebook
 
 
+def picture(notebook: NotebookNode) -> None:
+    """Put a picture beside the words of each view, in place; without a Chromium say that there is none."""
+    views = still.views(notebook)
+    if views and (reason := browser.lacking()):
+        print(f"Views are stored in words alone: {reason}")
+        return
+    if not views:
+        return
+    with browser.chromium() as opened:
+        for output in views:
+            png, metadata = still.take(opened, output)
+            output.data["image/png"] = b64encode(png).decode() + "\n"
+            output.metadata["image/png"] = NotebookNode(metadata)
+
+
 def refresh(path: Path) -> float:
     """Run one notebook and store it clean; returns the seconds it took. A cell that fails leaves the file alone."""
     notebook = read(path)
@@ -48,6 +65,7 @@ def refresh(path: Path) -> float:
         record_timing=False,  # it would write the time of day into every cell
         coalesce_streams=True,  # where a stream is cut is up to the clock
     ).execute()
+    picture(notebook)
     nbformat.write(clean(notebook), path)
     return time.perf_counter() - start
 

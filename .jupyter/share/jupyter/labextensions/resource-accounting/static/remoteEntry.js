@@ -156,16 +156,21 @@
             this.stop = module.render({ model: this.twin, el: place });
             this.join();
           } catch (error) {
-            console.warn("The stored picture stands for a view that this version does not draw.", error);
+            console.warn("The stored picture, or the words, stand for a view that this version does not draw.", error);
             this.showPicture(data, metadata);
           }
         }
         showPicture(data, metadata) {
+          if (!data["image/png"]) {
+            const words = document.createElement("pre");
+            words.textContent = data["text/plain"];
+            return this.node.replaceChildren(words);
+          }
           const image = new Image();
           image.src = `data:image/png;base64,${data["image/png"]}`;
           image.alt = metadata["image/png"]?.alt ?? data["text/plain"];
           image.style.maxWidth = "100%";
-          this.node.replaceChildren(data["image/png"] ? image : String(data["text/plain"]));
+          this.node.replaceChildren(image);
         }
         onAfterAttach() {
           this.join();
