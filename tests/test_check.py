@@ -262,6 +262,19 @@ def test_a_verdict_has_two_lines_at_most(ask):
     assert "how long can" in verdict.message
 
 
+def test_a_long_error_still_names_its_line(ask):
+    def raising(x):
+        raise ValueError("how long can an error be, asked the library, and went on to say, at some length, why")
+
+    message = ask(lambda x: 1, raising, cases=[(X,)]).message
+    assert "in the line `raise ValueError(" in message and len(message) <= 200
+
+
+def test_one_number_has_one_form(ask):
+    message = ask(lambda n: n * 10**6, lambda n: 667392000, cases=[(1,), (2,)]).message
+    assert message == "probe(1): expected 1000000, got 667392000. It is 667392000 in every case."
+
+
 def test_drawn_inputs_find_what_the_cases_do_not(ask):
     options = {"cases": [(2,)], "draw": lambda r: (r.randint(3, 99),)}
     assert ask(lambda n: n * n, lambda n: n + n, **options).status == "not yet"

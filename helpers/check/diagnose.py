@@ -145,7 +145,11 @@ def right_numbers(attempt: Attempt) -> str | None:
 def constant(attempt: Attempt) -> str | None:
     """The same number, whatever the arguments."""
     numbers = {mine for mine, _ in attempt.pairs}
-    return f"It is {numeral(numbers.pop())} in every case." if len(numbers) == 1 else None
+    if len(numbers) != 1:
+        return None
+    first = plain(attempt.outcomes[0])
+    number = first if is_number(first) else numbers.pop()
+    return f"It is {numeral(number)} in every case."
 
 
 def constant_ratio(attempt: Attempt) -> str | None:

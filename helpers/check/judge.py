@@ -147,11 +147,12 @@ def _readable_difference(exercise: Exercise, outcomes: list[Any]) -> _Difference
 
 
 def _phrased(found: _Difference, sentence: str) -> _Judgement:
-    """The verdict; where it would be too long, without the call, the line, and the middle."""
+    """The verdict; where it would be too long, without the call, the middle of an error, or the line."""
     where = f"{found.call}: " if found.call else ""
     line = f" in the line `{found.line}`" if found.line else ""
-    forms = [f"{where}{found.words}{line}.", f"{found.words}{line}.", f"{found.words}."]
-    forms.append(f"{printable(found.words, str)}.")
+    clipped = printable(found.words, str)
+    forms = [f"{where}{found.words}{line}.", f"{found.words}{line}.", f"{clipped}{line}.", f"{found.words}."]
+    forms.append(f"{clipped}.")
     return _not_yet(first_short(*(f"{form} {sentence}" for form in forms)))
 
 
