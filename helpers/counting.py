@@ -8,11 +8,15 @@ import gc
 import html
 import itertools
 import math
+import threading
 import weakref
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cache, lru_cache
+from multiprocessing.dummy import DummyProcess
 from typing import Any, NamedTuple
 
 import torch
@@ -26,7 +30,10 @@ from helpers.storage import distinct_offsets
 
 @dataclass(frozen=True)
 class OpCost:
-    """One op as it was called: how often with inputs of these shapes, and what all these calls cost together."""
+    """One op as it was called: how often with inputs of these shapes, and what all these calls cost together.
+
+    counted, bytes_counted: whether `flops` and `bytes` are all of it; otherwise it costs at least these.
+    """
 
     op: str
     shapes: tuple[tuple[int, ...], ...]
@@ -35,11 +42,17 @@ class OpCost:
     flops: Number
     bytes: int
     counted: bool = True
+    bytes_counted: bool = True
 
 
 def _total(rows: list[OpCost], **names: Any) -> OpCost:
-    sums = {name: sum(getattr(row, name) for row in rows) for name in ("calls", "flops", "bytes")}
-    return replace(rows[0], counted=all(row.counted for row in rows), **sums, **names)
+    whole: dict[str, Any] = {name: sum(getattr(row, name) for row in rows) for name in ("calls", "flops", "bytes")}
+    whole |= {name: all(getattr(row, name) for row in rows) for name in ("counted", "bytes_counted")}
+    return replace(rows[0], **whole, **names)
+
+
+def _at_least(text: str, known: bool, mark: str = "at least ") -> str:
+    return text if known else mark + text
 
 
 @dataclass(frozen=True, repr=False)
@@ -73,20 +86,25 @@ class Cost:
         by_op = [_total([row for row in self.ops if row.op == op]) for op in {row.op for row in self.ops}]
         rows = sorted(by_op, key=lambda row: (-row.flops, -row.bytes, row.op))
         rows += [_total(rows, op="total")] if len(rows) > 1 else []
-        cells = [
-            (row.op, row.calls, ("" if row.counted else "≥ ") + units.si(row.flops, "FLOP"), units.si(row.bytes, "B"))
-            for row in rows
-        ]
+        cells = []
+        for row in rows:
+            flops = _at_least(units.si(row.flops, "FLOP"), row.counted, "≥ ")
+            moved = _at_least(units.si(row.bytes, "B"), row.bytes_counted, "≥ ")
+            cells.append((row.op, row.calls, flops, moved))
         return units.table(["op", "calls", "FLOPs", "bytes"], cells)
 
     def _sentences(self) -> list[str]:
-        names = [f"{op} × {times}" for op, times in self.uncounted.items()]
-        return [
-            f"{'at least ' if names else ''}{units.si(self.flops, 'FLOP')}",
-            f"op by op {units.si(self.bytes_eager, 'B')}, {units.si(self.intensity_eager, 'FLOP/B')}",
-            f"ideally {units.si(self.bytes_ideal, 'B')}, {units.si(self.intensity, 'FLOP/B')}",
-            *([f"not counted: {', '.join(names)}"] if names else []),
-        ]
+        all_bytes = all(row.bytes_counted for row in self.ops)
+        sentences = [_at_least(units.si(self.flops, "FLOP"), not self.uncounted)]
+        for how, nbytes, intensity in (
+            ("op by op", self.bytes_eager, self.intensity_eager),
+            ("ideally", self.bytes_ideal, self.intensity),
+        ):
+            moved = f"{how} {_at_least(units.si(nbytes, 'B'), all_bytes)}"
+            sentences.append(f"{moved}, {units.si(intensity, 'FLOP/B')}" if all_bytes else moved)
+        if self.uncounted:
+            sentences.append("not counted: " + ", ".join(f"{op} × {times}" for op, times in self.uncounted.items()))
+        return sentences
 
     def __repr__(self) -> str:
         return "\n".join([repr(self._table()), *self._sentences()] if self.ops else self._sentences())
@@ -98,56 +116,117 @@ class Cost:
 
 # ---- Which bytes an op touches.
 
-Place = tuple[tuple[int, ...], tuple[int, ...], int, int]  # shape, stride, itemsize, offset in elements
+# In place, without reading what was there.
+OVERWRITES = rules.ON_REQUEST | rules.names("""
+    copy fill zero normal uniform bernoulli random exponential cauchy log_normal geometric index_copy index_fill
+""")
+# Read no more than they return.
+GATHERS = rules.names("gather index _unsafe_index index_select take embedding")
+# In place, reach no more of `self` than that argument has elements.
+SCATTERS = {"index_copy": "source", "index_add": "source", "scatter": "src", "scatter_add": "src"}
+SCATTERS |= {"index_put": "values"}
+
+
+class View(NamedTuple):
+    """Where in a storage a tensor's elements are. `stride` and `offset` count elements, `itemsize` bytes."""
+
+    shape: tuple[int, ...]
+    stride: tuple[int, ...]
+    itemsize: int
+    offset: int
+
+    @property
+    def nbytes(self) -> int:
+        """The different bytes that its elements take."""
+        return _distinct_bytes(self.shape, self.stride, self.itemsize)
+
+    @property
+    def end(self) -> int:
+        """The byte after its last element."""
+        last = sum((n - 1) * step for n, step in zip(self.shape, self.stride, strict=True))
+        return self.itemsize * (self.offset + last + 1)
+
+
+@lru_cache(maxsize=4096)
+def _distinct_bytes(shape: tuple[int, ...], stride: tuple[int, ...], itemsize: int) -> int:
+    return itemsize * distinct_offsets(shape, stride)
+
+
+def _view(tensor: Tensor) -> View:
+    """Raises what PyTorch raises for a tensor without sizes, strides or a single storage (nested, sparse, oneDNN's)."""
+    return View(tensor.shape, tensor.stride(), tensor.itemsize, int(tensor.storage_offset()))
+
+
+MOST_COMPARED = 64  # of views that begin at one place and are no corners of each other
+
+
+class Footprint:
+    """Which bytes of one storage several views touch together."""
+
+    def __init__(self) -> None:
+        self.views: set[View] = set()
+        # Of views that begin at one place and take the same steps, those that are no corner of another, as the filled
+        # part of a cache is of the cache.
+        self.largest: dict[Hashable, list[View]] = {}
+
+    def add(self, view: View) -> None:
+        """Take note of a view, in a time that does not grow with how many there are."""
+        if view in self.views:
+            return
+        self.views.add(view)
+        if 0 in view.shape:
+            return
+        others = self.largest.setdefault(view[1:], [])
+        if len(others) >= MOST_COMPARED:
+            others.append(view)
+        elif not any(_is_corner(view, other) for other in others):
+            others[:] = [other for other in others if not _is_corner(other, view)] + [view]
+
+    def nbytes(self) -> int:
+        """Different bytes: the sum over the views or the span of all, whichever is less, as they may interlock."""
+        views = [view for others in self.largest.values() for view in others]
+        if not views:
+            return 0
+        span = max(view.end for view in views) - min(view.offset * view.itemsize for view in views)
+        return min(sum(view.nbytes for view in views), span)
+
+
+def _is_corner(view: View, other: View) -> bool:
+    """Whether one view is a corner of another that begins at the same place and takes the same steps."""
+    return all(n <= m for n, m in zip(view.shape, other.shape, strict=True))
 
 
 class Access(NamedTuple):
-    """What an op does to a tensor: `kind` is read, write, update (both), make (a new output) or pass.
+    """What an op does to a tensor, which may be `new`, made by this op.
 
     nbytes: how much of the tensor where that is less than all of it, at places that an index decides.
     """
 
     tensor: Tensor
-    nbytes: int | None
-    kind: str
-
-
-READS, WRITES = ("read", "update"), ("write", "update", "make")
-
-
-def _place(tensor: Tensor) -> Place:
-    return tensor.shape, tensor.stride(), tensor.itemsize, tensor.storage_offset()
-
-
-@lru_cache(maxsize=4096)
-def _distinct_bytes(places: frozenset[Place]) -> int:
-    """How many different bytes these views of one storage touch together; an upper bound if they interlock."""
-    places = [place for place in places if 0 not in place[0]]
-    whole = [place for place in places if not any(_inside(place, other) for other in places if place != other)]
-    sizes = [itemsize * distinct_offsets(shape, stride) for shape, stride, itemsize, _ in whole]
-    ends = [
-        itemsize * (offset + 1 + sum((n - 1) * step for n, step in zip(shape, stride, strict=True)))
-        for shape, stride, itemsize, offset in whole
-    ]
-    start = min((offset * itemsize for _, _, itemsize, offset in whole), default=0)
-    return min(sum(sizes), max(ends, default=0) - start)
-
-
-def _inside(place: Place, other: Place) -> bool:
-    """Whether one view is a corner of another, as the filled part of a cache is of the cache."""
-    smaller = len(place[0]) == len(other[0]) and all(n <= m for n, m in zip(place[0], other[0], strict=True))
-    return smaller and place[1:] == other[1:]
+    reads: bool
+    writes: bool
+    new: bool = False
+    nbytes: int | None = None
 
 
 def _moved(accesses: Iterable[Access]) -> int:
     """Distinct bytes of several tensors, some of which may be views of one storage."""
-    places, indexed = defaultdict(set), 0
-    for tensor, nbytes, _ in accesses:
-        if nbytes is None:
-            places[tensor.untyped_storage()].add(_place(tensor))
+    views, indexed = defaultdict(list), 0
+    for access in accesses:
+        if access.nbytes is None:
+            views[access.tensor.untyped_storage()].append(_view(access.tensor))
         else:
-            indexed += nbytes
-    return indexed + sum(_distinct_bytes(frozenset(views)) for views in places.values())
+            indexed += access.nbytes
+    return indexed + sum(_together(group) for group in views.values())
+
+
+def _together(views: list[View]) -> int:
+    if len(views) == 1:
+        return views[0].nbytes
+    footprint = Footprint()
+    for view in views:
+        footprint.add(view)
+    return footprint.nbytes()
 
 
 def accesses(op: Op, args: tuple, kwargs: dict, out: Any) -> list[Access]:
@@ -155,48 +234,229 @@ def accesses(op: Op, args: tuple, kwargs: dict, out: Any) -> list[Access]:
     named = op.named(args, kwargs)
     arguments = [(name, tensor) for name, value in named.items() for tensor in rules.tensors(value)]
     given = {tensor.untyped_storage() for _, tensor in arguments}
-    made = [Access(t, None, "pass" if t.untyped_storage() in given else "make") for t in rules.tensors(out)]
+    results = []
+    for tensor in rules.tensors(out):
+        is_new = tensor.untyped_storage() not in given
+        results.append(Access(tensor, reads=False, writes=is_new, new=is_new))
     if op.name in rules.EMPTY:
-        return [access._replace(nbytes=0) for access in made]
-    if not op.writes and any(access.kind == "pass" for access in made):
-        return []  # a view
-    part = _moved(made) if op.name in rules.GATHERS else _scattered(op, named)
-    unread = op.outs if rules.accumulates(named) else op.unread
+        return [result._replace(nbytes=0) for result in results]
+    is_view = not op.writes and any(not result.new for result in results)
+    if is_view:
+        return []
+    part = _moved(results) if op.name in GATHERS else _scattered(op, named)
+    unread = op.outs if rules.accumulates(named) else _unread(op)
     used = []
     for name, tensor in arguments:
-        kinds = ("pass", "write") if name in unread else ("read", "update")
-        access = Access(tensor, None, kinds[name in op.writes])
-        indexed = part is not None and name in ("self", "weight") and part < _moved([access])
-        used.append(access._replace(nbytes=part) if indexed else access)
-    return used + made
+        access = Access(tensor, reads=name not in unread, writes=name in op.writes)
+        is_indexed = part is not None and name in ("self", "weight") and part < _moved([access])
+        used.append(access._replace(nbytes=part) if is_indexed else access)
+    return used + results
+
+
+@cache
+def _unread(op: Op) -> set[str]:
+    """The arguments that an op does not read, unless it combines what it brings with what is there."""
+    if op.name in OVERWRITES:
+        return op.outs | op.writes
+    only_shape = op.name.endswith("_like") or op.name.startswith("new_")
+    return op.outs | {"self"} if only_shape else op.outs
 
 
 def _scattered(op: Op, named: dict[str, Any]) -> int | None:
     """Bytes of `self` that an indexed write in place touches at most; None where it is not one, or is not known."""
-    if op.name not in rules.SCATTERS or not op.writes or op.outs:
+    if op.name not in SCATTERS or not op.writes or op.outs:
         return None
     try:  # what an index reaches, it would also read
         index = tuple(slice(None) if i is None else rules.to_meta(i) for i in named.get("indices", ()))
-        values = rules.to_meta(named["self"])[index] if index else named[rules.SCATTERS[op.name]]
+        values = rules.to_meta(named["self"])[index] if index else named[SCATTERS[op.name]]
         return values.numel() * named["self"].itemsize
     except (KeyError, NotImplementedError, RuntimeError):  # one number for all, or a mask that chooses
         return None
 
 
-# ---- The run.
+def _parts(tensor: Tensor) -> list[Tensor]:
+    """The tensors with a storage in which a sparse, nested or distributed one keeps its numbers; else itself."""
+    if rules.is_traceable_wrapper_subclass(tensor):
+        names = tensor.__tensor_flatten__()[0]  # type: ignore[attr-defined]
+    elif tensor.layout is torch.sparse_coo:
+        names = ["_indices", "_values"]
+    elif tensor.layout in (torch.sparse_csr, torch.sparse_bsr):
+        names = ["crow_indices", "col_indices", "values"]
+    elif tensor.layout in (torch.sparse_csc, torch.sparse_bsc):
+        names = ["ccol_indices", "row_indices", "values"]
+    else:
+        return [tensor]
+    found = (getattr(tensor, name) for name in names)
+    return [part for value in found for part in _parts(value() if callable(value) else value)]
+
+
+def _storages(tree: Any) -> list[torch.UntypedStorage]:
+    """The storages of all tensors that have some; what oneDNN lays out for itself has none that can be seen."""
+    found = []
+    with rules.without_modes(), torch.no_grad():
+        for tensor in rules.tensors(tree):
+            try:
+                found += [part.untyped_storage() for part in _parts(tensor)]
+            except (NotImplementedError, RuntimeError):
+                continue
+    return found
+
+
+# ---- The run, in every thread that works for it.
+
+_here = threading.local()  # the watchers of this thread
+_lock = threading.RLock()
+_following: list["Watcher"] = []  # those for which threads are followed
+
+
+def _watchers() -> tuple["Watcher", ...]:
+    return getattr(_here, "watchers", ())
+
+
+class Watcher:
+    """Shows the ops to `see` that run inside `with`, also in threads that are given work meanwhile.
+
+    A mode of PyTorch sees the ops of the thread that entered it alone. So a thread that starts inside enters it, too,
+    and so does a thread of a ThreadPoolExecutor while it does what was submitted inside. `unfinished`: how much of that
+    is not done yet.
+    """
+
+    def __init__(self, see: Callable[[Op, tuple, dict, Any], None]) -> None:
+        self.see = see
+        self.unfinished = 0
+        self.is_over = False
+        self._mode = rules.Watch(self._saw)
+
+    def __enter__(self) -> "Watcher":
+        with ExitStack() as stack:
+            stack.enter_context(rules.as_written())
+            stack.enter_context(_threads_followed(self))
+            stack.enter_context(_on_this_thread(self))
+            stack.enter_context(self._mode)
+            self._stack = stack.pop_all()
+        self.is_over = False
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.is_over = True
+        self._stack.close()
+
+    def _saw(self, op: Op, args: tuple, kwargs: dict, out: Any) -> None:
+        with _lock:
+            if not self.is_over:
+                self.see(op, args, kwargs, out)
+
+    @contextmanager
+    def on_thread(self) -> Iterator[None]:
+        """Watch another thread than the one that entered this."""
+        with _on_this_thread(self), rules.pushed(self._mode):
+            yield
+
+    def hand_over(self, works: int) -> None:
+        """So many works more are handed to another thread; less than 0: so many are done."""
+        with _lock:
+            self.unfinished += works
+
+
+@contextmanager
+def _on_this_thread(watcher: Watcher) -> Iterator[None]:
+    before = _watchers()
+    _here.watchers = (*before, watcher)
+    try:
+        yield
+    finally:
+        _here.watchers = before
+
+
+@contextmanager
+def _threads_followed(watcher: Watcher) -> Iterator[None]:
+    """While anyone watches, work for another thread is wrapped; of threads that nobody watches, it is not."""
+    with _lock:
+        if not _following:
+            _Followed.start, _Followed.submit = threading.Thread.start, ThreadPoolExecutor.submit
+            threading.Thread.start = _start  # type: ignore[assignment, method-assign]
+            ThreadPoolExecutor.submit = _submit  # type: ignore[assignment, method-assign]
+        _following.append(watcher)
+    try:
+        yield
+    finally:
+        with _lock:
+            _following.remove(watcher)
+            if not _following:
+                threading.Thread.start = _Followed.start  # type: ignore[method-assign]
+                ThreadPoolExecutor.submit = _Followed.submit  # type: ignore[method-assign]
+
+
+class _Followed:
+    """What stands in the place of `_start` and `_submit` when nobody watches."""
+
+    start: Callable[..., None] = threading.Thread.start
+    submit: Callable[..., Any] = ThreadPoolExecutor.submit
+
+
+def _start(thread: threading.Thread) -> None:
+    if _watchers():
+        # A thread of multiprocessing's pools waits for more when its work is done, so it never ends by itself.
+        works = 0 if isinstance(thread, DummyProcess) else 1
+        thread.run = _handed_over(thread.run, works)  # type: ignore[method-assign]
+    _Followed.start(thread)
+
+
+def _submit(pool: ThreadPoolExecutor, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    watchers = _watchers()
+    work = _handed_over(fn, 1) if watchers else fn
+    _here.watchers = ()  # a thread that the pool starts for it outlives the work
+    try:
+        return _Followed.submit(pool, work, *args, **kwargs)
+    finally:
+        _here.watchers = watchers
+
+
+def _handed_over(fn: Callable[..., Any], works: int) -> Callable[..., Any]:
+    """`fn`, watched by those who watch the thread that hands it over."""
+    watchers = _watchers()
+    for watcher in watchers:
+        watcher.hand_over(works)
+
+    def work(*args: Any, **kwargs: Any) -> Any:
+        with ExitStack() as stack:
+            for watcher in watchers:
+                stack.callback(watcher.hand_over, -works)
+                stack.enter_context(watcher.on_thread())
+            return fn(*args, **kwargs)
+
+    return work
 
 
 class _Traffic:
     """What a run did to one storage: which places it read and wrote, and how many bytes at places it cannot know."""
 
-    def __init__(self, nbytes: int, made: bool) -> None:
-        self.nbytes, self.made = nbytes, made  # made by an op of the run, or from outside
-        self.places: dict[str, set[Place]] = {"read": set(), "written": set()}
-        self.indexed = {"read": 0, "written": 0}
+    def __init__(self, new: bool) -> None:
+        self.new = new  # made by an op of the run, not from outside
+        self.nbytes = 0
+        self.read, self.written = Footprint(), Footprint()
+        self.indexed_read, self.indexed_written = 0, 0
 
-    def total(self, how: str) -> int:
-        """Distinct bytes read or written."""
-        return min(_distinct_bytes(frozenset(self.places[how])) + self.indexed[how], self.nbytes)
+    def add(self, access: Access) -> None:
+        """Take note of an access. What the run itself wrote before, it does not read from outside."""
+        self.nbytes = max(self.nbytes, access.tensor.untyped_storage().nbytes())  # a storage may grow
+        if access.nbytes is not None:
+            self.indexed_read += access.nbytes if access.reads else 0
+            self.indexed_written += access.nbytes if access.writes else 0
+            return
+        view = _view(access.tensor)
+        if access.reads and view not in self.written.views:
+            self.read.add(view)
+        if access.writes:
+            self.written.add(view)
+
+    def bytes_read(self) -> int:
+        """Distinct bytes that were read."""
+        return min(self.read.nbytes() + self.indexed_read, self.nbytes)
+
+    def bytes_written(self) -> int:
+        """Distinct bytes that were written."""
+        return min(self.written.nbytes() + self.indexed_written, self.nbytes)
 
 
 def _key(value: Any) -> Hashable:
@@ -209,10 +469,14 @@ def _key(value: Any) -> Hashable:
 
 def _flops(known: dict[Hashable, Number | None], op: Op, args: tuple, kwargs: dict, out: Any) -> Number | None:
     """The FLOPs of a call, looked up among those of calls that look the same, or added to them."""
-    key = (op, _key(args), *kwargs, _key(tuple(kwargs.values())), _key(out))
-    if key not in known:
+    try:
+        key = (op, _key(args), *kwargs, _key(tuple(kwargs.values())), _key(out))
+        return known[key]
+    except KeyError:
         known[key] = rules.flops(op, args, kwargs, out)
-    return known[key]
+        return known[key]
+    except (NotImplementedError, RuntimeError, TypeError):  # a tensor without strides; what cannot be a key
+        return rules.flops(op, args, kwargs, out)
 
 
 class _Run:
@@ -226,49 +490,53 @@ class _Run:
 
     def see(self, op: Op, args: tuple, kwargs: dict, out: Any) -> None:
         """Account for an op that has just run."""
-        inputs = rules.tensors((args, kwargs))
-        tensors = rules.tensors(out) + inputs
-        if not op.plain or any(tensor.layout is not torch.strided for tensor in tensors) or not tensors:
-            # torch.cond and its like; sparse tensors and their like, which have no single storage
-            if not op.view and op.name not in rules.EMPTY:
-                self.rows[op.label, (), "", False][0] += 1
-            return
-        if op.view:
+        if op.is_view:
             return
         with rules.without_modes():
-            touched = accesses(op, args, kwargs, out)
-            moved = sum(_moved(a for a in touched if a.kind in kinds) for kinds in (READS, WRITES))
-            for access in touched:
-                self.record(access)
-            if not moved:  # a view, or nothing to do
-                return
-            flops = _flops(self.flops, op, args, kwargs, out)
-        dtype = str(tensors[0].dtype).removeprefix("torch.")
-        row = self.rows[op.label, tuple(tuple(t.shape) for t in inputs), dtype, flops is not None]
-        row[:] = row[0] + 1, row[1] + (flops or 0), row[2] + moved
+            try:
+                self._account(op, args, kwargs, out)
+            except Exception:  # nested tensors have no sizes, sparse ones no storage; a device may have its own ways
+                if op.name not in rules.EMPTY:
+                    self.name(op.label)
 
-    def record(self, access: Access) -> None:
+    def _account(self, op: Op, args: tuple, kwargs: dict, out: Any) -> None:
+        inputs, outputs = rules.tensors((args, kwargs)), rules.tensors(out)
+        shapes = tuple([tuple(tensor.shape) for tensor in inputs])
+        is_closed = not op.plain and _flops(self.flops, op, args, kwargs, out) is None  # torch.cond and its like
+        if is_closed or not inputs + outputs:
+            raise NotImplementedError(f"what {op.label} touches cannot be seen")
+        touched = accesses(op, args, kwargs, out)
+        moved = _moved(access for access in touched if access.reads)
+        moved += _moved(access for access in touched if access.writes)
+        for access in touched:
+            self._record(access)
+        if moved:  # not a view, and something to do
+            flops = _flops(self.flops, op, args, kwargs, out)
+            dtype = str((outputs + inputs)[0].dtype).removeprefix("torch.")
+            row = self.rows[op.label, shapes, dtype, flops is not None, True]
+            row[:] = row[0] + 1, row[1] + (flops or 0), row[2] + moved
+
+    def name(self, label: str, calls: int = 1) -> None:
+        """Name as uncounted what cannot be described, bytes and all."""
+        self.rows[label, (), "", False, False][0] += calls
+
+    def _record(self, access: Access) -> None:
         """Keep what the op did to a tensor: with its storage, which is from outside unless an op made it here."""
-        tensor, nbytes, kind = access
-        if kind == "pass":
+        if not access.reads and not access.writes:
             return
-        storage = tensor.untyped_storage()
+        storage = access.tensor.untyped_storage()
         traffic = self.alive.get(storage)
         if traffic is None:
-            traffic = self.alive[storage] = _Traffic(storage.nbytes(), kind == "make")
-            if not traffic.made:
+            traffic = self.alive[storage] = _Traffic(access.new)
+            if not traffic.new:
                 self.outside.append(traffic)
-        for how, kinds in (("read", READS), ("written", WRITES)):
-            if kind in kinds and nbytes is not None:
-                traffic.indexed[how] += nbytes
-            elif kind in kinds and (how == "written" or _place(tensor) not in traffic.places["written"]):
-                traffic.places[how].add(_place(tensor))
+        traffic.add(access)
 
     def cost(self) -> Cost:
         """The sum over all calls. What remains is what is alive now."""
-        ideal = sum(traffic.total("read") for traffic in self.outside)
-        ideal += sum(traffic.total("written") for traffic in self.alive.values())
-        ops = tuple(OpCost(*name, *sums, counted) for (*name, counted), sums in self.rows.items())
+        ideal = sum(traffic.bytes_read() for traffic in self.outside)
+        ideal += sum(traffic.bytes_written() for traffic in self.alive.values())
+        ops = tuple(OpCost(*key[:3], *sums, *key[3:]) for key, sums in self.rows.items())  # type: ignore[arg-type]
         uncounted: Counter[str] = Counter()
         for row in ops:
             if not row.counted:
@@ -276,7 +544,7 @@ class _Run:
         return Cost(sum(row.flops for row in ops), sum(row.bytes for row in ops), ideal, ops, dict(uncounted))
 
 
-def count(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Cost:
+def count(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Cost:
     """What `fn(*args, **kwargs)` costs: FLOPs and bytes, op by op.
 
     >>> a, b = torch.ones(2, 3), torch.ones(3, 5)
@@ -298,30 +566,58 @@ def count(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Cost:
 
     The conventions:
 
-    - A product of m × k by k × n is 2mnk FLOPs.
+    - A product of m × k by k × n is 2mnk FLOPs, also of quantised numbers, whose scales and zeros are not counted.
     - An elementary function (+, exp, tanh, erf) is 1 FLOP per output element; to reduce n numbers to one is n − 1. So
       a GELU is 5 FLOPs per element, and 9 where tanh approximates it.
-    - A fused op is one op: it has the FLOPs of its parts, and moves only its own inputs and outputs.
-    - A causal mask is not subtracted: attention costs the same with it and without it.
-    - Padding counts like data. Copies, conversions, choosing, indexing and random numbers are 0 FLOPs.
+    - A fused op is one op: it has the FLOPs of its parts, and moves only its own inputs and outputs. Attention is its
+      two products, the scaling of the scores and their softmax; a causal mask is not subtracted, nor does it add.
+    - Padding counts like data. Copies, conversions, choosing, indexing and random numbers are 0 FLOPs, and so is
+      arithmetic on places inside an op; what is added to what is there (an embedding's backward) is 1 per number.
     - An op moves each byte of its inputs and of its outputs once, a view nothing, one in place reads and writes; what
       is expanded counts once, and indexing reads no more than it returns. Several views of one storage count their sum
       or the span from the first byte to the last, whichever is less.
     - `bytes_ideal` are the inputs from outside (NumPy data too) and what remains at the end, also what a graph keeps
       for a later backward pass: count inference under `torch.no_grad()`.
-    - What an op copies inside itself is not seen, as bmm does where no stride of a matrix is 1: a profiler shows that.
-    - What does not pass PyTorch's dispatcher (NumPy, a kernel in Triton) is not seen, nor what torch.cond and its like
-      run: that is named in `uncounted`. PyTorch may compute svdvals and eigvalsh to another last bit when watched.
+
+    What is seen:
+
+    - A function under torch.compile is counted as it is written, and is not compiled by the count.
+    - Threads that `fn` starts, and a ThreadPoolExecutor to which it hands work, are counted. What they have not done
+      when `fn` returns is named in `uncounted`.
+    - Copies are seen where an op of their own makes them: nn.Linear on a turned (B, T, D) first clones it if something
+      requires gradients, and else multiplies text by text. Not seen is what a kernel copies for itself, as bmm does
+      with a batch whose rows are strided, [:, :, ::2]: that only a profiler shows.
+    - What does not pass PyTorch's dispatcher is not seen: NumPy, a kernel in Triton, another process, a thread of
+      another pool that was there before. PyTorch's plans on fake tensors are no work.
+    - What no rule covers (torch.cond and its like, sparse and nested tensors, an op of your own) is named in
+      `uncounted`; where its bytes cannot be told either, the sums of bytes are "at least", too.
+    - PyTorch may compute svdvals and eigvalsh to another last bit when watched.
     """
     if not callable(fn):
         raise TypeError(f"count takes a function, as in count(torch.mm, a, b); got a {type(fn).__name__}")
-    run = _Run()
-    gc.freeze()  # what was there before is not searched when ...
-    try:
-        with rules.Watch(run.see):
+    run, planned = _Run(), _Run()
+
+    def see(op: Op, args: tuple, kwargs: dict, out: Any) -> None:
+        ledger = planned if rules.is_planned((args, kwargs, out)) else run
+        ledger.see(op, args, kwargs, out)
+
+    watcher = Watcher(see)
+    with _cheap_collections():
+        with watcher:
             result = fn(*args, **kwargs)  # noqa: F841 (alive until all is counted)
-        gc.collect()  # ... what only cyclic garbage holds is freed; whether it would be gone by now is chance
-        return run.cost()
+        gc.collect()  # what only cyclic garbage holds is freed; whether it would be gone by now is chance
+        if watcher.unfinished:
+            run.name("work of a thread", watcher.unfinished)
+        # Fake tensors beside no real ones are what was asked for.
+        return (run if run.rows else planned).cost()
+
+
+@contextmanager
+def _cheap_collections() -> Iterator[None]:
+    """What is there before is not searched for garbage."""
+    gc.freeze()
+    try:
+        yield
     finally:
         gc.unfreeze()
 
@@ -333,20 +629,50 @@ def kept_bytes(fn: Callable[[], Any], parameters: Iterable[Tensor] = ()) -> int:
     >>> kept_bytes(lambda: layer(x), layer.parameters())  # the input: 3 · 4 numbers of 4 bytes
     48
 
-    Of a tensor that is kept its whole storage counts, once (torch.autograd.graph.saved_tensors_hooks).
+    Of a tensor that is kept its whole storage counts, once: what autograd saves
+    (torch.autograd.graph.saved_tensors_hooks), the tensors that a torch.autograd.Function keeps on its `ctx` by itself,
+    and what else `fn` makes and only the graph behind its result holds, as selective checkpointing does. `fn` must
+    return the tensors that the graph hangs on. Not seen: what is kept on other devices, by hooks that offload, in
+    other threads, or in a layout without a storage (oneDNN's).
     """
-    kept = set()
+    saved: set[torch.UntypedStorage] = set()
+    made: weakref.WeakSet[torch.UntypedStorage] = weakref.WeakSet()
 
-    def pack(tensor: Tensor) -> Tensor:  # autograd calls this for each tensor that it keeps
-        kept.add(tensor.untyped_storage())
+    def pack(tensor: Tensor) -> Tensor:  # autograd calls this for each tensor that it saves
+        saved.update(_storages(tensor))
         return tensor
 
-    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
-        fn()
-    return sum(storage.nbytes() for storage in kept - {tensor.untyped_storage() for tensor in parameters})
+    with (
+        _cheap_collections(),
+        torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor),
+        rules.Watch(lambda op, args, kwargs, out: made.update(_storages(out))),
+    ):
+        result = fn()
+        graph = [leaf.grad_fn for leaf in rules.tree_leaves(result) if getattr(leaf, "grad_fn", None) is not None]
+        saved.update(_storages(_on_contexts(graph)))
+        made.difference_update(saved)
+        del result
+        gc.collect()
+        held = [(weakref.ref(storage), storage.nbytes()) for storage in made]
+        del graph
+        gc.collect()
+    by_graph_alone = sum(nbytes for storage, nbytes in held if storage() is None)
+    return by_graph_alone + sum(storage.nbytes() for storage in saved.difference(_storages(list(parameters))))
 
 
-class Trace(rules.Watch):
+def _on_contexts(graph: Iterable[Any]) -> list[Tensor]:
+    """The tensors that a torch.autograd.Function keeps on its `ctx` as attributes, in the graph that ends in these."""
+    waiting, seen, found = list(graph), set(graph), []
+    while waiting:
+        node = waiting.pop()
+        found += rules.tensors(list(getattr(node, "__dict__", {}).values()))
+        new = {following for following, _ in node.next_functions if following is not None} - seen
+        seen |= new
+        waiting += new
+    return found
+
+
+class Trace:
     """What is alive while code runs, op by op: `tensors`, which are there before, and results until nobody holds them.
 
     >>> x = torch.ones(1000)
@@ -356,31 +682,48 @@ class Trace(rules.Watch):
     ([8000, 12000], [1000, 2000])
 
     flops: those of all ops so far, after each op; at least these where `uncounted` names ops that no rule covers.
-    Scratch space inside an op is not seen.
+    Scratch space inside an op is not seen, nor a layout without a storage (oneDNN's).
     """
 
     def __init__(self, tensors: Iterable[Tensor] = ()) -> None:
-        super().__init__(self._ran)
         self.flops: list[Number] = []
         self.uncounted: Counter[str] = Counter()
         self._changes: Counter[int] = Counter()  # bytes, by the op after which they are there or gone
-        self._seen, self._known = weakref.WeakSet(), {}
-        self._add(tensors)
+        self._sizes: weakref.WeakKeyDictionary[torch.UntypedStorage, list[int]] = weakref.WeakKeyDictionary()
+        self._known: dict[Hashable, Number | None] = {}
+        self._watcher = Watcher(self._ran)
+        self._add(list(tensors))
 
-    def _add(self, tensors: Iterable[Tensor]) -> None:
-        for tensor in tensors:
-            if (storage := tensor.untyped_storage()) not in self._seen:
-                self._seen.add(storage)
-                self._change(storage.nbytes())
-                weakref.finalize(storage, self._change, -storage.nbytes())
+    def __enter__(self) -> "Trace":
+        self._watcher.__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._watcher.__exit__(*error)
+        if self._watcher.unfinished:
+            self.uncounted["work of a thread"] += self._watcher.unfinished
+
+    def _add(self, tree: Any) -> None:
+        """Take note of storages that are new, or have grown or shrunk."""
+        for storage in _storages(tree):
+            size = self._sizes.get(storage)
+            if size is None:
+                size = self._sizes[storage] = [0]
+                weakref.finalize(storage, self._free, size)
+            self._change(storage.nbytes() - size[0])
+            size[0] = storage.nbytes()
+
+    def _free(self, size: list[int]) -> None:
+        self._change(-size[0])
 
     def _change(self, nbytes: int) -> None:
         self._changes[len(self.flops)] += nbytes
 
     def _ran(self, op: Op, args: tuple, kwargs: dict, out: Any) -> None:
         with rules.without_modes():
-            flops = _flops(self._known, op, args, kwargs, out) if op.plain else None
-        self._add(tensor for tensor in rules.tensors(out) if tensor.layout is torch.strided)
+            flops = _flops(self._known, op, args, kwargs, out)
+        named = op.named(args, kwargs)
+        self._add((out, [named.get(name) for name in op.writes]))
         self.uncounted.update([op.label] if flops is None else [])
         self.flops.append((self.flops[-1] if self.flops else 0) + (flops or 0))
 
@@ -389,4 +732,7 @@ class Trace(rules.Watch):
         """The bytes alive after each op."""
         return list(itertools.accumulate(self._changes[op] for op in range(len(self.flops))))
 
-    peak = property(lambda self: max(self.memory), doc="The most bytes that are alive at once.")
+    @property
+    def peak(self) -> int:
+        """The most bytes that are alive at once; without an op those that were there before."""
+        return max(self.memory, default=self._changes[0])

@@ -1,12 +1,14 @@
 """How many floating-point operations one call of an op takes: the rules behind `counting.count`, which states them.
 
 What PyTorch tags as pointwise and does not decompose is elementary. Products, reductions, windows and moves have rules
-here. Everything else is taken apart by PyTorch's own decompositions, run on meta tensors. What they cannot take apart
-has no rule, nor has arithmetic with complex numbers: `count` names it as uncounted.
+here. Everything else is taken apart on meta tensors, by PyTorch's own decompositions or by a definition in plain torch.
+What cannot be taken apart has no rule, nor has arithmetic with complex numbers: `count` names it as uncounted.
 """
 
+import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache, partial
 from typing import Any
 
@@ -15,56 +17,111 @@ from torch import Tensor
 
 # ---- All that the course uses of PyTorch's unstable API is here, since PyTorch has no stable way to see each op as it
 # runs, to read its schema, or to take it apart; torch.utils.flop_counter.FlopCounterMode stands on the same names.
+from torch._C import DispatchKey
+from torch._C import _dispatch_has_kernel_for_dispatch_key as has_kernel
 from torch._decomp import decomposition_table
 from torch._ops import OpOverload
 from torch._subclasses import FakeTensor
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.nn import functional as F
+from torch.utils._python_dispatch import TorchDispatchMode, _pop_mode, _push_mode, is_traceable_wrapper_subclass  # noqa: F401 (for counting)
 from torch.utils._python_dispatch import _disable_current_modes as without_modes  # noqa: F401 (for counting)
-from torch.utils._pytree import tree_leaves, tree_map
+from torch.utils._pytree import tree_leaves, tree_map  # noqa: F401 (leaves for counting)
 from torch.utils.flop_counter import flop_registry
+
+Number = int | float
+aten = torch.ops.aten
+
+
+@contextmanager
+def as_written() -> Iterator[None]:
+    """Compiled functions run as they are written. What torch.cond and its like compile by themselves, they still do."""
+    # Late: it takes seconds, which PyTorch takes with the first op under a mode anyway.
+    from torch._dynamo.eval_frame import _set_stance
+    from torch._higher_order_ops import utils
+
+    class Stance:
+        backend, skip_guard_eval_unsafe = None, False
+        stance = property(lambda self: "default" if utils._in_hop_compile() else "force_eager")
+
+    before = _set_stance(Stance())  # type: ignore[arg-type]
+    try:
+        yield
+    finally:
+        _set_stance(before)
+
+
+@contextmanager
+def pushed(mode: TorchDispatchMode) -> Iterator[None]:
+    """Enter a mode that another thread has entered; `with mode` would keep its notes for both in one place."""
+    _push_mode(mode)
+    try:
+        yield
+    finally:
+        _pop_mode()
+
+
+# ---- An op, and how each op that runs is seen.
 
 
 class Op:
-    """What PyTorch says of an op, looked up once. `writes`, `outs` and `unread` are names among its `arguments`."""
+    """What PyTorch says of an op. `writes` and `outs` are names among its `arguments`."""
 
     def __init__(self, func: Any) -> None:
-        self.func, self.plain = func, isinstance(func, OpOverload)  # torch.cond and its like are not
+        self.func = func
+        self.plain = isinstance(func, OpOverload)  # torch.cond and its like are not
         namespace, _, full = func.name().rpartition("::")
         full, _, overload = full.partition(".")
-        name = full if full.startswith("__") else full.removesuffix("_")
-        self.name = name if namespace in ("aten", "prims", "profiler") else ""  # as the rules know it
         self.label = f"{namespace}.{full}" if namespace not in ("", "aten") else full
-        schema = {a.name: a for a in func._schema.arguments} if self.plain else {}
-        self.arguments, self.outs = list(schema), {name for name, a in schema.items() if a.is_out}
-        self.writes = {name for name, a in schema.items() if a.alias_info is not None and a.alias_info.is_write}
-        unread = self.writes if name in OVERWRITES else {"self"} if name.endswith("_like") or name[:4] == "new_" else ()
-        self.unread = self.outs.union(unread)
-        asks = namespace == "prim"  # prim::device and its like are known to Python only and move nothing
-        self.view = self.plain and (asks or func.is_view or torch.Tag.inplace_view in func.tags)
-        # Where a device has its own kernel (silu_backward on the CPU), that one runs and not the composite.
-        keys = "CPU", "CUDA", "Meta", "CompositeExplicitAutograd", "CompositeImplicitAutograd"
-        has = [self.plain and not asks and torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), k) for k in keys]
-        self.composite = has == [False, False, False, False, True]
-        # The form that writes nothing: add for add_ and for add.out.
-        packet, forms = getattr(aten, name, None), (overload or "default", overload.removesuffix("_out"), "default")
-        pure = [getattr(packet, form) for form in forms if self.writes and hasattr(packet, form)]
-        self.pure = next((form for form in pure if not form._schema.is_mutable), func)
+        # As the rules know it: mul for mul_ and prims.mul, but __and__; of other namespaces with its namespace.
+        base = full if full.startswith("__") else full.removesuffix("_")
+        self.name = base if namespace in ("", "aten", "prims", "profiler") else self.label
+        schema = func._schema.arguments if self.plain else []
+        self.arguments = [argument.name for argument in schema]
+        self.outs = {argument.name for argument in schema if argument.is_out}
+        self.writes = {a.name for a in schema if a.alias_info is not None and a.alias_info.is_write}
+        # prim::device and its like are known to Python only and move nothing.
+        is_question = namespace == "prim"
+        self.is_view = is_question or (self.plain and (func.is_view or torch.Tag.inplace_view in func.tags))
+        self.is_composite = self.plain and not is_question and _is_composite(func)
+        self.pure = _pure_form(func, base, overload) if self.writes else func
 
-    def named(self, args: tuple, kwargs: dict) -> dict[str, Any]:
+    def named(self, args: Sequence, kwargs: dict[str, Any]) -> dict[str, Any]:
         """All arguments of a call under their names, in the order of the schema."""
-        return dict(zip(self.arguments, args, strict=False)) | kwargs
+        known = self.arguments or map(str, itertools.count())
+        return dict(zip(known, args, strict=False)) | kwargs
 
     @property
-    def elementary(self) -> bool:
+    def is_elementary(self) -> bool:
         """Whether it is pointwise and no composite: PyTorch takes it for one piece, or for the prim of its name."""
         if self.label.startswith("prims."):
             packet = getattr(aten, self.name, None)
-            return packet and any(torch.Tag.pointwise in getattr(packet, o).tags for o in packet.overloads())
+            return packet is not None and any(
+                torch.Tag.pointwise in getattr(packet, form).tags for form in packet.overloads()
+            )
+        if "." in self.name or not self.plain:
+            return False
         whole = hasattr(torch.ops.prims, self.name) or self.pure not in decomposition_table
-        return self.name and whole and torch.Tag.pointwise in self.pure.tags
+        return whole and torch.Tag.pointwise in self.pure.tags
 
 
-facts = cache(Op)
+def _is_composite(func: Any) -> bool:
+    """Whether no device has a kernel of its own: silu_backward has one on the CPU, so that one runs, and no parts."""
+    kernels = ("CPU", "CUDA", "Meta", "CompositeExplicitAutograd")
+    has_parts = has_kernel(func.name(), "CompositeImplicitAutograd")
+    return has_parts and not any(has_kernel(func.name(), key) for key in kernels)
+
+
+def _pure_form(func: Any, base: str, overload: str) -> Any:
+    """The form of the op that writes nothing: add for add_ and for add.out."""
+    packet = getattr(aten, base, None)
+    for form in (overload or "default", overload.removesuffix("_out"), "default"):
+        found = getattr(packet, form, None)
+        if found is not None and not found._schema.is_mutable:
+            return found
+    return func
+
+
+op_of = cache(Op)
 
 
 class Watch(TorchDispatchMode):
@@ -72,16 +129,21 @@ class Watch(TorchDispatchMode):
 
     supports_higher_order_operators = True  # otherwise torch.cond and its like refuse to run
 
-    def __init__(self, see: Callable[..., None]) -> None:
+    def __init__(self, see: Callable[[Op, tuple, dict, Any], None]) -> None:
         super().__init__()
-        self.see = see  # called with an Op, its args and kwargs, and its output
+        self.see = see  # called with the op, its args and kwargs, and its output
+
+    @classmethod
+    def ignore_compile_internals(cls) -> bool:
+        """Lets torch.cond and its like compile; otherwise they refuse to, and remember it."""
+        return True
 
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         kwargs = kwargs or {}
         if any(t.__torch_dispatch__ is not Tensor.__torch_dispatch__ and not issubclass(t, FakeTensor) for t in types):
             return NotImplemented  # a tensor subclass unfolds itself into ops that come here again
-        op = facts(func)
-        if op.composite:
+        op = op_of(func)
+        if op.is_composite and not any(tensor.is_nested for tensor in tensors((args, kwargs))):
             with self:
                 return func.decompose(*args, **kwargs)
         out = func(*args, **kwargs)
@@ -91,40 +153,57 @@ class Watch(TorchDispatchMode):
 
 # ---- The rules, as data. Names are those of aten (and prims) ops, without overload and without the _ of in-place.
 
-aten = torch.ops.aten
-Number = int | float
 
-
-def _names(text: str) -> frozenset[str]:
+def names(text: str) -> frozenset[str]:
+    """Several names as a set."""
     return frozenset(text.split())
 
 
 # Elementary although PyTorch decomposes them; then the special functions that only its decompositions know.
-ELEMENTARY = _names("""
+ELEMENTARY = names("""
     clamp_min clamp_max logical_and logical_or logical_xor lcm
     bessel_i0 bessel_i0e bessel_i1 bessel_i1e bessel_j0 bessel_j1 cbrt erf_inv erfcx ndtri shift_left
     shift_right_arithmetic spherical_bessel_j0 zeta
 """)
-REDUCTIONS = _names("sum prod amax amin max min argmax argmin aminmax all any xor_sum")
-SCANS = _names("cumsum cumprod cummax cummin")
-_SPREAD = _names("""
-    adaptive_max_pool fractional_max_pool reflection_pad replication_pad upsample_nearest _upsample_nearest_exact
-""")
+REDUCTIONS = names("sum prod amax amin max min argmax argmin aminmax all any xor_sum")
+SCANS = names("cumsum cumprod cummax cummin")
+# Each result is one of the inputs.
+CHOOSERS = names("reflection_pad replication_pad upsample_nearest _upsample_nearest_exact")
 # One operation per element of that argument: values that are combined with what is already in their place.
 ACCUMULATES = {
     **dict.fromkeys(("index_add", "index_reduce", "put"), "source"),
     **dict.fromkeys(("scatter_add", "scatter_reduce"), "src"),
     **dict.fromkeys(("index_put", "_index_put_impl", "_unsafe_index_put"), "values"),
-    **{"scatter": "index", **{f"max_pool{d}d_with_indices_backward": "grad_output" for d in (2, 3)}},
-    **{f"{kind}{d}d_backward": "grad_output" for kind in _SPREAD for d in (1, 2, 3)},
+    **{"scatter": "index", "embedding_dense_backward": "grad_output"},
+    **{f"max_pool{d}d_with_indices_backward": "grad_output" for d in (2, 3)},
+    **{
+        f"{kind}{d}d_backward": "grad_output"
+        for kind in CHOOSERS | {"adaptive_max_pool", "fractional_max_pool"}
+        for d in (1, 2, 3)
+    },
 }
-# The argument that holds the left matrix; k is the length of its rows.
+# These write over what is there, unless they are asked to combine.
+ON_REQUEST = names("scatter put index_put _index_put_impl _unsafe_index_put")
+# The argument that holds the left matrix; k is the length of its rows. Scales and zeros of what is quantised are free.
 MATMULS = {
-    **dict.fromkeys(("mm", "bmm", "mv", "dot", "vdot", "_int_mm", "_scaled_mm"), "self"),
+    **dict.fromkeys(("mm", "bmm", "mv", "dot", "vdot", "_int_mm", "_scaled_mm", "_scaled_mm_v2"), "self"),
     **{"addmm": "mat1", "addmv": "mat", "baddbmm": "batch1", "addbmm": "batch1"},
+    **dict.fromkeys(("_weight_int8pack_mm", "_weight_int4pack_mm", "_weight_int4pack_mm_for_cpu"), "self"),
+    **{"_weight_int4pack_mm_with_scales_and_zeros": "self", "_dyn_quant_matmul_4bit": "inp"},
+    **dict.fromkeys((f"quantized.linear{kind}_dynamic{bits}" for kind in ("", "_relu") for bits in ("", "_fp16")), "X"),
+    **{"quantized.linear": "X", "quantized.linear_relu": "X", "quantized.linear_dynamic_fp16_unpacked_weight": "X"},
 }
-# Free. Of what is not among these, nothing is believed to be free: see `_decomposed`.
-MOVES = _names("""
+GROUPED = names("_grouped_mm _scaled_grouped_mm _scaled_grouped_mm_v2")
+CONVOLUTIONS = names("""
+    convolution _convolution convolution_backward convolution_overrideable mkldnn_convolution thnn_conv2d
+    cudnn_convolution cudnn_convolution_transpose cudnn_convolution_relu cudnn_convolution_add_relu
+    miopen_convolution miopen_convolution_transpose miopen_convolution_relu miopen_convolution_add_relu
+    miopen_depthwise_convolution _slow_conv2d_forward slow_conv3d slow_conv3d_forward slow_conv_transpose2d
+    slow_conv_transpose3d slow_conv_dilated2d slow_conv_dilated3d _conv_depthwise2d conv_depthwise3d
+""")
+POOLS = names("max_pool2d_with_indices max_pool3d_with_indices avg_pool2d avg_pool3d")
+# Free. Of what is not among these, nothing is believed to be free: see `_taken_apart`.
+MOVES = names("""
     copy _copy_from copy_to clone lift lift_fresh_copy _to_copy convert_element_type device_put conj_physical complex
     _conj_physical cat stack rev flip rot90 roll tril triu tril_indices triu_indices im2col fill full full_like new_full
     zero zeros zeros_like new_zeros ones ones_like new_ones scalar_tensor arange iota eye where masked_fill gather index
@@ -132,24 +211,15 @@ MOVES = _names("""
     select_scatter slice_scatter diagonal_scatter slice_backward select_backward diagonal_backward unfold_backward
     repeat nonzero nonzero_static constant_pad_nd block_diag pixel_shuffle pixel_unshuffle channel_shuffle _chunk_cat
     split_with_sizes_copy rand rand_like randint randint_like randn randn_like randperm random normal uniform bernoulli
-    cauchy exponential geometric log_normal _local_scalar_dense item
-""")
-# Nothing is read or written. (Views are known by their schema and by the storage that they share.)
-EMPTY = _names("""
+    cauchy exponential geometric log_normal _local_scalar_dense item _new_zeros_with_same_feature_meta
+""") | {f"{kind}{d}d" for kind in CHOOSERS for d in (1, 2, 3)}
+# Nothing is computed, read or written. (Views are known by their schema and by the storage that they share.)
+EMPTY = names("""
     empty empty_like empty_strided empty_permuted new_empty new_empty_strided resize resize_as set is_pinned
     _efficientzerotensor _linalg_check_errors is_same_size record_stream _assert_async _assert_scalar
     _record_function_enter _record_function_enter_new _record_function_exit _unsafe_view _reshape_alias
+    _has_same_storage_numel _make_dual _unpack_dual _fw_primal _debug_has_internal_overlap
 """)
-# In place, without reading what was there.
-OVERWRITES = _names("""
-    copy fill zero normal uniform bernoulli random exponential cauchy log_normal geometric index_copy index_fill
-    scatter put index_put _index_put_impl _unsafe_index_put
-""")
-# Read no more than they return.
-GATHERS = _names("gather index _unsafe_index index_select take embedding")
-# In place, reach no more of `self` than that argument has elements.
-SCATTERS = dict.fromkeys(("index_copy", "index_add"), "source") | dict.fromkeys(("scatter", "scatter_add"), "src")
-SCATTERS |= {"index_put": "values"}
 
 # ---- What PyTorch does not take apart as it is meant, in plain torch. Called with the op's arguments by name.
 
@@ -159,20 +229,223 @@ def _var(self: Tensor, dim: list[int] | None = None, **_: Any) -> Tensor:
     return (apart * apart).sum(dim) / 2
 
 
-def _attention(query: Tensor, key: Tensor, value: Tensor, is_causal: bool = False, **rest: Any) -> None:
-    mask, grouped = rest.get("attn_mask", rest.get("attn_bias")), query.shape[-3] != key.shape[-3]
-    aten._scaled_dot_product_attention_math(query, key, value, mask, 0.0, is_causal, enable_gqa=grouped)
+def _heads_of(keys: Tensor, query: Tensor) -> Tensor:
+    """Keys or values of fewer heads than the queries have, once for each query head."""
+    same = keys.shape[-3] == query.shape[-3]
+    return keys if same else keys[..., :1, :, :].expand(*query.shape[:-2], *keys.shape[-2:])
+
+
+def _attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    scores = query @ _heads_of(key, query).mT * 0.5
+    weights = (scores if mask is None else scores + 1).softmax(-1)
+    return weights @ _heads_of(value, query), weights
+
+
+def _attention(query: Tensor, key: Tensor, value: Tensor, **rest: Any) -> None:
+    _attend(query, key, value, rest.get("attn_mask", rest.get("attn_bias")))
 
 
 def _attention_backward(query: Tensor, key: Tensor, value: Tensor, out: Tensor, logsumexp: Tensor, **rest: Any) -> None:
     # Flash attention (Dao 2023, algorithm 2): the weights are not stored, so the scores are computed once more.
     grad, mask = rest.get("grad_out", rest.get("grad_out_")), rest.get("attn_mask", rest.get("attn_bias"))
-    if query.shape[-3] != key.shape[-3]:
-        key, value = (t[..., :1, :, :].expand(*query.shape[:-2], *t.shape[-2:]) for t in (key, value))
+    assert grad is not None
+    key, value = _heads_of(key, query), _heads_of(value, query)
     scores = query @ key.mT * 0.5
-    weights = torch.exp((scores if mask is None else scores + mask) - logsumexp.new_empty(*scores.shape[:-1], 1))
+    weights = torch.exp((scores if mask is None else scores + 1) - logsumexp.new_empty(*scores.shape[:-1], 1))
     grad_scores = weights * (grad @ value.mT - (grad * out).sum(-1, keepdim=True))
     _ = weights.mT @ grad, grad_scores @ key * 0.5, grad_scores.mT @ query * 0.5
+
+
+def _multihead(
+    query: Tensor, key: Tensor, value: Tensor, embed_dim: int, num_head: int, qkv_weight: Tensor, qkv_bias: Tensor,
+    proj_weight: Tensor, proj_bias: Tensor, mask: Tensor | None = None, need_weights: bool = True,
+    average_attn_weights: bool = True, mask_type: int | None = None,
+) -> Tensor:  # fmt: skip
+    """nn.MultiheadAttention in one op; a mask chooses."""
+    parts = zip((query, key, value), qkv_weight.chunk(3), qkv_bias.chunk(3), strict=True)
+    heads = [F.linear(x, weight, bias).unflatten(-1, (num_head, -1)).transpose(1, 2) for x, weight, bias in parts]
+    attended, weights = _attend(*heads)
+    if need_weights and average_attn_weights:
+        weights.mean(1)
+    return F.linear(attended.transpose(1, 2).flatten(2), proj_weight, proj_bias)
+
+
+def _encoder_layer(
+    src: Tensor, embed_dim: int, num_heads: int, qkv_weight: Tensor, qkv_bias: Tensor, proj_weight: Tensor,
+    proj_bias: Tensor, use_gelu: bool, norm_first: bool, eps: float, norm_weight_1: Tensor, norm_bias_1: Tensor,
+    norm_weight_2: Tensor, norm_bias_2: Tensor, ffn_weight_1: Tensor, ffn_bias_1: Tensor, ffn_weight_2: Tensor,
+    ffn_bias_2: Tensor, mask: Tensor | None = None, mask_type: int | None = None,
+) -> None:  # fmt: skip
+    """nn.TransformerEncoderLayer in one op. Where the norms stand does not change the sum."""
+    attention = qkv_weight, qkv_bias, proj_weight, proj_bias
+    x = src + _multihead(src, src, src, embed_dim, num_heads, *attention, need_weights=False)
+    x = F.layer_norm(x, (embed_dim,), norm_weight_1, norm_bias_1)
+    up = F.linear(x, ffn_weight_1, ffn_bias_1)
+    x = x + F.linear(F.gelu(up) if use_gelu else F.relu(up), ffn_weight_2, ffn_bias_2)
+    F.layer_norm(x, (embed_dim,), norm_weight_2, norm_bias_2)
+
+
+_LSTM, _GRU = 2, 3  # the modes of recurrent ops, as cuDNN numbers them; 0 and 1 are plain, with ReLU and with tanh
+_GATES = {0: 1, 1: 1, _LSTM: 4, _GRU: 3}
+
+
+def _cell(mode: int, given: Tensor, hidden: Tensor, state: Tensor) -> Tensor:
+    """The next state from the products with the input and with the state, (rows, gates · size) each."""
+    if mode == _LSTM:
+        forget, enter, leave, new = (given + hidden).chunk(4, -1)
+        memory = forget.sigmoid() * state + enter.sigmoid() * new.tanh()
+        return leave.sigmoid() * memory.tanh()
+    if mode == _GRU:
+        given_gates, given_new = given.tensor_split([2 * state.shape[-1]], -1)
+        hidden_gates, hidden_new = hidden.tensor_split([2 * state.shape[-1]], -1)
+        reset, update = (given_gates + hidden_gates).sigmoid().chunk(2, -1)
+        new = (given_new + reset * hidden_new).tanh()
+        return new + update * (state - new)
+    return (given + hidden).tanh()
+
+
+def _cell_backward(mode: int, grad: Tensor, state: Tensor) -> None:
+    """The gradients of the gates from that of the next state, (rows, size) each, which is first added up."""
+    grad = grad + grad
+    if mode == _LSTM:
+        memory = grad + aten.tanh_backward(grad * state, state)
+        _ = grad * state, memory * state, memory * state, memory * state, memory * state
+        _ = [aten.sigmoid_backward(grad, state) for _ in range(3)], aten.tanh_backward(grad, state)
+    elif mode == _GRU:
+        _ = grad * state, grad * (state - state), grad - grad * state
+        new = aten.tanh_backward(grad, state)
+        _ = new * state, new * state, [aten.sigmoid_backward(grad, state) for _ in range(2)]
+    else:
+        aten.tanh_backward(grad, state)
+
+
+def _recurrent(mode: int, rows: int, layers: Sequence[Sequence[Tensor]], biases: bool, backward: bool = False) -> None:
+    """Recurrent layers over `rows` = texts · steps; of each the weights (gates · size, inputs), (gates · size, size).
+
+    Then the biases, if there are some, and what projects the state. Backward: each product, its gradients twice.
+    """
+    for to_gates, from_state, *more in layers:
+        x, state = (to_gates.new_empty(rows, weight.shape[1]) for weight in (to_gates, from_state))
+        memory = to_gates.new_empty(rows, to_gates.shape[0] // _GATES[mode])
+        projection = more[2 * biases :]
+        products = [(x, to_gates), (state, from_state), *((memory, weight) for weight in projection)]
+        if backward:
+            grads = [(to_gates.new_empty(rows, weight.shape[0]), inputs, weight) for inputs, weight in products]
+            _ = [(grad @ weight, grad.mT @ inputs) for grad, inputs, weight in grads]
+            _ = [grads[0][0].sum(0) for _ in more[: 2 * biases]]
+            _cell_backward(mode, memory, memory)
+        else:
+            given, hidden, *_ = (
+                F.linear(inputs, weight, bias)
+                for (inputs, weight), bias in itertools.zip_longest(products, more[: 2 * biases])
+            )
+            _cell(mode, given, hidden, memory)
+
+
+def _mkldnn_rnn(input: Tensor, mode: int, has_biases: bool, **rest: Any) -> None:
+    first = 1 if "weight4" in rest else 0  # backward they are called weight1 to weight4
+    weights = [rest[f"weight{i}"] for i in range(first, first + (4 if has_biases else 2))]
+    _recurrent(mode, input.shape[:-1].numel(), [weights], has_biases, backward="grad_output" in rest)
+
+
+def _cudnn_rnn(input: Tensor, weight: list[Tensor], weight_stride0: int, mode: int, **rest: Any) -> None:
+    layers = [weight[i : i + weight_stride0] for i in range(0, len(weight), weight_stride0)]
+    _recurrent(mode, input.shape[:-1].numel(), layers, weight_stride0 > 3, backward="grad_output" in rest)
+
+
+def _fused_cell(input_gates: Tensor, hidden_gates: Tensor, state: Tensor, *biases: Tensor | None) -> None:
+    mode = _LSTM if input_gates.shape[-1] == 4 * state.shape[-1] else _GRU
+    given, hidden = (
+        gates if bias is None else gates + bias
+        for gates, bias in itertools.zip_longest((input_gates, hidden_gates), biases)
+    )
+    _cell(mode, given, hidden, state)
+
+
+def _trilinear(
+    i1: Tensor, i2: Tensor, i3: Tensor, expand1: list[int], expand2: list[int], expand3: list[int],
+    sumdim: list[int], unroll_dim: int = 1,
+) -> Tensor:  # fmt: skip
+    """nn.Bilinear: two sums of products; the first over the dimensions that the third factor does not have."""
+    letters = "abcdefghij"[: i1.dim() + len(expand1)]
+    first, second, third = (
+        "".join(letter for dim, letter in enumerate(letters) if dim not in expand)
+        for expand in (expand1, expand2, expand3)
+    )
+    summed = {letters[dim] for dim in sumdim}
+    both = "".join(letter for letter in letters if letter in first + second and letter not in summed - set(third))
+    rest = "".join(letter for letter in letters if letter not in summed)
+    return torch.einsum(f"{both},{third}->{rest}", torch.einsum(f"{first},{second}->{both}", i1, i2), i3)
+
+
+def _distances(x1: Tensor, x2: Tensor, p: float, **_: Any) -> Tensor:
+    return torch.linalg.vector_norm(x1[..., :, None, :] - x2[..., None, :, :], p, dim=-1)
+
+
+def _distances_backward(grad: Tensor, x1: Tensor, x2: Tensor, p: float, cdist: Tensor) -> Tensor:
+    apart = x1[..., :, None, :] - x2[..., None, :, :]
+    each = grad if p == 1 else grad / cdist ** (p - 1)
+    if p == 1:
+        apart = apart.sign()
+    elif p != 2:
+        apart = apart * apart.abs() ** (p - 2)
+    return (each[..., None] * apart).sum(-2)
+
+
+def _pairs(self: Tensor) -> tuple[Tensor, Tensor]:
+    """Each pair of rows once: (n · (n − 1) / 2, 1, columns)."""
+    rows = self.new_empty(math.comb(self.shape[0], 2), 1, self.shape[1])
+    return rows, torch.empty_like(rows)
+
+
+def _pdist(self: Tensor, p: float = 2.0) -> None:
+    _distances(*_pairs(self), p)
+
+
+def _pdist_backward(grad: Tensor, self: Tensor, p: float, pdist: Tensor) -> None:
+    both = _distances_backward(grad[:, None, None], *_pairs(self), p, pdist[:, None, None])
+    torch.cat([both, both]).sum(0)  # to the one row and, less, to the other
+
+
+def _adam(decoupled: bool, self: list[Tensor], **rest: Any) -> None:
+    """One step of Adam, per weight as torch.optim's loop over the parameters takes it; AdamW if decoupled."""
+    weights = grads = _all_in_one(self, rest)
+    if rest["weight_decay"]:
+        weights, grads = (weights * 0.5, grads) if decoupled else (weights, grads + 0.5 * weights)
+    mean = weights + 0.5 * (grads - weights)
+    square = weights * 0.5 + 0.5 * (grads * grads)
+    if rest["amsgrad"]:
+        square = torch.maximum(square, square)
+    _ = weights + 0.5 * mean / (square.sqrt() / 0.5 + 0.5)
+
+
+def _sgd(
+    self: list[Tensor], momentum: float, dampening: float, nesterov: bool, is_first_step: bool, **rest: Any
+) -> None:
+    weights = grads = _all_in_one(self, rest)
+    if rest["weight_decay"]:
+        grads = grads + 0.5 * weights
+    if momentum and not is_first_step:
+        kept = weights * 0.5
+        kept = kept + 0.5 * grads if dampening else kept + grads
+        grads = grads + 0.5 * kept if nesterov else kept
+    _ = weights + 0.5 * grads
+
+
+def _adagrad(self: list[Tensor], **rest: Any) -> None:
+    weights = grads = _all_in_one(self, rest)
+    if rest["weight_decay"]:
+        grads = grads + 0.5 * weights
+    square = weights + 0.5 * (grads * grads)
+    _ = weights + 0.5 * grads / (square.sqrt() + 0.5)
+
+
+def _all_in_one(parameters: list[Tensor], options: dict[str, Any]) -> Tensor:
+    """As many elements as all parameters have; their gradients are negated to maximize, divided if they were scaled."""
+    weights = parameters[0].new_empty(sum(tensor.numel() for tensor in parameters))
+    if options["maximize"]:
+        weights = -weights
+    return weights if options.get("grad_scale") is None else weights / 0.5
 
 
 DEFINITIONS: dict[str, Callable[..., Any]] = {
@@ -181,6 +454,25 @@ DEFINITIONS: dict[str, Callable[..., Any]] = {
     "clamp": lambda self, min=None, max=None: [self.maximum(self) for bound in (min, max) if bound is not None],
     "allclose": lambda self, other, *_, **__: torch.isclose(self, other).all(),
     "equal": lambda self, other: (self == other).all(),
+    **dict.fromkeys(("_native_multi_head_attention", "_triton_multi_head_attention"), _multihead),
+    "_transformer_encoder_layer_fwd": _encoder_layer,
+    **dict.fromkeys(("mkldnn_rnn_layer", "mkldnn_rnn_layer_backward"), _mkldnn_rnn),
+    **dict.fromkeys(("_cudnn_rnn", "_cudnn_rnn_backward", "miopen_rnn", "miopen_rnn_backward"), _cudnn_rnn),
+    "_thnn_fused_lstm_cell": lambda input_gates, hidden_gates, cx, input_bias=None, hidden_bias=None: _fused_cell(
+        input_gates, hidden_gates, cx, input_bias, hidden_bias
+    ),
+    "_thnn_fused_gru_cell": lambda input_gates, hidden_gates, hx, input_bias=None, hidden_bias=None: _fused_cell(
+        input_gates, hidden_gates, hx, input_bias, hidden_bias
+    ),
+    "_trilinear": _trilinear,
+    "_cdist_forward": _distances,
+    "_cdist_backward": _distances_backward,
+    "_pdist_forward": _pdist,
+    "_pdist_backward": _pdist_backward,
+    "_fused_adam": partial(_adam, False),
+    "_fused_adamw": partial(_adam, True),
+    "_fused_sgd": _sgd,
+    "_fused_adagrad": _adagrad,
 }
 for _kind in ("flash_attention", "efficient_attention", "cudnn_attention", "fused_attention_overrideable"):
     for _device in ("", "_for_cpu"):
@@ -192,7 +484,13 @@ for _kind in ("flash_attention", "efficient_attention", "cudnn_attention", "fuse
 
 def tensors(tree: Any) -> list[Tensor]:
     """The tensors in nested lists, tuples and dictionaries."""
-    return [leaf for leaf in tree_leaves(tree) if isinstance(leaf, Tensor)]
+    if isinstance(tree, Tensor):
+        return [tree]
+    if isinstance(tree, dict):
+        tree = tree.values()
+    elif not isinstance(tree, list | tuple):
+        return []
+    return [tensor for branch in tree for tensor in tensors(branch)]
 
 
 def _numel(tree: Any) -> int:
@@ -207,7 +505,8 @@ def _elementary(name: str, named: dict, out: Any) -> Number:
         times = max(_numel(named) - times, 0)
     elif name in SCANS:
         times -= times // max(named["self"].shape[named["dim"]], 1) if named["self"].dim() else 1
-    return times * (1 + (named.get("alpha", 1) != 1))
+    has_factor = named.get("alpha", 1) != 1
+    return 2 * times if has_factor else times
 
 
 def accumulates(named: dict[str, Any]) -> bool:
@@ -216,26 +515,44 @@ def accumulates(named: dict[str, Any]) -> bool:
 
 
 def _accumulate(name: str, named: dict, out: Any) -> Number:
-    if name in OVERWRITES and not accumulates(named):
+    if name in ON_REQUEST and not accumulates(named):
         return 0
-    means = _numel(out) if named.get("reduce") == "mean" else 0  # one division each
-    return named[ACCUMULATES[name]].numel() + means
+    brought = named[ACCUMULATES[name]].numel()
+    if named.get("scale_grad_by_freq"):
+        return 2 * brought
+    is_mean = named.get("reduce") == "mean"  # one division each
+    return brought + _numel(out) if is_mean else brought
 
 
 def _matmul(name: str, named: dict, out: Tensor) -> Number:
     left = named[MATMULS[name]]
     k = left.shape[-1] * (left.shape[0] if name == "addbmm" else 1)
+    product = 2 * k * out.numel()
+    if not name.startswith(("add", "badd")):
+        return product
     alpha, beta = named.get("alpha", 1), named.get("beta", 1)
-    bias = (beta != 0) + (beta not in (0, 1)) + (alpha != 1) if name.startswith(("add", "badd")) else 0
-    return out.numel() * (2 * k + bias)
+    more = [beta != 0, beta not in (0, 1), alpha != 1]  # to add the bias, to scale it, to scale the product
+    return product + more.count(True) * out.numel()
+
+
+def _grouped_matmul(name: str, named: dict, out: Tensor) -> Number:
+    """Rows, columns or the dimension that is summed in groups, or a stack: every element is in one group."""
+    left, right = named["self"], named["mat2"]
+    places = left.shape[0] * right.shape[1] if left.dim() == right.dim() == 2 else out.numel()
+    product = 2 * left.shape[-1] * places
+    return product if named.get("bias") is None else product + out.numel()
 
 
 def _convolution(name: str, named: dict, out: Any) -> Number:
-    image, weight, grad = named["input"], named["weight"], named.get("grad_output")
-    positions = (image if named.get("transposed") else out if grad is None else grad).shape[2:]
+    image: Tensor = named["input"] if "input" in named else named["self"]
+    weight, grad = named["weight"], named.get("grad_output")
+    is_transposed = named.get("transposed") or "transpose" in name
+    positions = (image if is_transposed else out if grad is None else grad).shape[2:]
     product = 2 * weight.numel() * image.shape[0] * math.prod(positions)
     if grad is None:
-        return product + (0 if named.get("bias") is None else out.numel())
+        has_bias = named.get("bias") is not None
+        extras = [has_bias, "relu" in name, "_add_" in name, named.get("alpha") not in (None, 1)]
+        return product + extras.count(True) * out.numel()
     products = product * sum(t is not None for t in out[:2])
     return products + (0 if out[2] is None else grad.numel() - out[2].numel())
 
@@ -244,19 +561,33 @@ def _windows(name: str, named: dict, out: Any) -> Number:
     """A maximum of n numbers is n − 1 comparisons, an average n − 1 additions and a division."""
     kernel, d = list(named["kernel_size"]), 2 if "2d" in name else 3
     window = math.prod(kernel * d if len(kernel) == 1 else kernel)
-    return _numel(out) * (window - ("max" in name))
+    return _numel(out) * (window - 1 if "max" in name else window)
 
 
-_CONVOLUTIONS = ("convolution", "_convolution", "cudnn_convolution", "convolution_backward")
-_POOLS = ("max_pool2d_with_indices", "max_pool3d_with_indices", "avg_pool2d", "avg_pool3d")
+def _bags(name: str, named: dict, out: Any) -> Number:
+    """Sums of rows of a table, scaled by a weight each; a mean takes a division, a maximum comparisons."""
+    rows = named["indices"].numel() * named["weight"].shape[1]
+    is_mean, is_scaled = named.get("mode") == 1, named.get("per_sample_weights") is not None
+    return max(rows - _numel(out), 0) + (_numel(out) if is_mean else 0) + (rows if is_scaled else 0)
+
+
 RULES: dict[str, Callable[..., Number]] = {
     **dict.fromkeys(ELEMENTARY | REDUCTIONS | SCANS, _elementary),
     **dict.fromkeys(MOVES | EMPTY, lambda *_: 0),
     **dict.fromkeys(ACCUMULATES, _accumulate),
     **dict.fromkeys(MATMULS, _matmul),
-    **dict.fromkeys(_CONVOLUTIONS, _convolution),
-    **dict.fromkeys(_POOLS, _windows),
+    **dict.fromkeys(GROUPED, _grouped_matmul),
+    **dict.fromkeys(CONVOLUTIONS, _convolution),
+    **dict.fromkeys(POOLS, _windows),
+    **dict.fromkeys(("_embedding_bag", "_embedding_bag_forward_only"), _bags),
 }
+
+# ---- The FLOPs of a call.
+
+
+def is_planned(tree: Any) -> bool:
+    """Whether these are fake tensors, which hold no numbers, as PyTorch uses them to plan what it will do."""
+    return any(isinstance(tensor, FakeTensor) for tensor in tensors(tree))
 
 
 def to_meta(value: Any) -> Any:
@@ -268,39 +599,68 @@ def to_meta(value: Any) -> Any:
 
 def flops(op: Op, args: tuple, kwargs: dict, out: Any, within: frozenset[Op] = frozenset()) -> Number | None:
     """FLOPs of one call of an op; None where no rule says. `within` are the ops that it is a part of."""
-    if op.view or op.name.endswith("_copy"):  # view_copy, expand_copy, ...
+    if op.is_view or op.name.endswith("_copy"):  # view_copy, expand_copy, ...
         return 0
-    named = op.named(args, kwargs)
     out = args[0] if out is None and args else out  # _foreach_add_ and its like return nothing
-    rule = RULES.get(op.name)
-    if rule is None and op.name not in DEFINITIONS and op.elementary:
-        rule = _elementary
-    if rule is None:
-        return None if op in within else _decomposed(op, args, kwargs, out, within | {op})
-    if any(tensor.is_complex() for tensor in tensors((named, out))) and op.name not in MOVES | EMPTY:
+    if any(tensor.layout is not torch.strided or tensor.is_nested for tensor in tensors((args, kwargs, out))):
+        return 0 if op.name in EMPTY else None
+    try:
+        rule = _rule(op)
+        if rule is None:
+            return None if op in within else _taken_apart(op, args, kwargs, out, within | {op})
+        named = op.named(args, kwargs)
+        is_complex = any(tensor.is_complex() for tensor in tensors((named, out)))
+        return None if is_complex and op.name not in MOVES | EMPTY else rule(op.name, named, out)
+    except Exception:  # what a rule cannot describe: a quantised tensor, arguments of another release
         return None
-    return rule(op.name, named, out)
 
 
-def _decomposed(op: Op, args: tuple, kwargs: dict, out: Any, within: frozenset[Op]) -> Number | None:
+def _rule(op: Op) -> Callable[..., Number] | None:
+    rule = RULES.get(op.name)
+    if rule is None and op.name not in DEFINITIONS and op.is_elementary:
+        return _elementary
+    return rule
+
+
+def _taken_apart(op: Op, args: tuple, kwargs: dict, out: Any, within: frozenset[Op]) -> Number | None:
     """The same for an op without a rule: by a registered formula, or the sum over its parts."""
-    formula = flop_registry.get(getattr(op.func, "overloadpacket", None))
+    formula = flop_registry.get(getattr(op.func, "overloadpacket", op.func))
     if formula and op.name not in DEFINITIONS:  # also what a user registered for an op of their own
         return formula(*args, **kwargs, out_val=out)
+    if not op.plain:
+        return None
     args, kwargs = tree_map(to_meta, (args, {name: v for name, v in kwargs.items() if name not in op.outs}))
-    ways = [decomposition_table[form] for form in (op.pure, op.func) if form in decomposition_table]
-    if op.name in DEFINITIONS:
-        ways = [lambda *args, **kwargs: DEFINITIONS[op.name](**op.named(args, kwargs))]
-    elif op.name.startswith("_foreach_"):  # PyTorch's kernel for any device goes through the list
-        ways = [partial(op.func._op_dk, torch._C.DispatchKey.CompositeExplicitAutograd)]
-    for way in ways:
+    is_free = not _numel(out) or op.name.removeprefix("_foreach_") in MOVES
+    gives_floats = any(tensor.is_floating_point() for tensor in tensors(out))
+    for way in _ways(op):
         parts: list[Number | None] = []
+
+        def see(part: Op, args: tuple, kwargs: dict, out: Any, parts: list = parts) -> None:
+            on_indices = gives_floats and _is_index_arithmetic((args, kwargs, out))
+            parts.append(0 if on_indices else flops(part, args, kwargs, out, within))
+
         try:
-            with Watch(lambda *call, parts=parts: parts.append(flops(*call, within))):
+            with Watch(see):
                 way(*args, **kwargs)
         except Exception:  # it needs values, or PyTorch's decomposition does not take these arguments
             continue
-        free = not _numel(out) or op.name.removeprefix("_foreach_") in MOVES
-        if None not in parts and (any(parts) or free):  # what shows no arithmetic is free only if it is known to be
-            return sum(parts)
+        counted = [part for part in parts if part is not None]
+        # What shows no arithmetic is free only if it is known to be.
+        if len(counted) == len(parts) and (any(counted) or is_free):
+            return sum(counted)
     return None
+
+
+def _ways(op: Op) -> list[Callable[..., Any]]:
+    """The ways to take an op apart."""
+    if op.name in DEFINITIONS:
+        return [lambda *args, **kwargs: DEFINITIONS[op.name](**op.named(args, kwargs))]
+    if op.name.startswith("_foreach_"):  # PyTorch's kernel for any device goes through the list
+        return [partial(op.func._op_dk, DispatchKey.CompositeExplicitAutograd)]
+    return [decomposition_table[form] for form in (op.pure, op.func) if form in decomposition_table]
+
+
+def _is_index_arithmetic(tree: Any) -> bool:
+    """Whether all numbers are whole: in an op that gives floats they tell places."""
+    dtypes = {tensor.dtype for tensor in tensors(tree)}
+    return bool(dtypes - {torch.bool}) and not any(dtype.is_floating_point or dtype.is_complex for dtype in dtypes)

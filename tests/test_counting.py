@@ -183,16 +183,27 @@ def test_the_backward_of_fused_attention_counts_five_products(grouped: bool) -> 
     assert 5 * product + 4 * scores < backward < 5 * product + 8 * scores
 
 
-def test_every_fused_attention_costs_the_same_and_a_causal_mask_is_added_to_the_scores() -> None:
-    for kind in ["flash", "efficient", "cudnn", "fused"]:
-        q = torch.empty(2, 4, 32, 16, device="meta")
-        scores, product = 2 * 4 * 32 * 32, 2 * 2 * 4 * 32 * 32 * 16
-        name = f"_scaled_dot_product_{kind}_attention" + "_overrideable" * (kind == "fused")
-        some = {"flash": [], "efficient": [None, True], "cudnn": [None, True], "fused": [None]}[kind]
-        plain, causal = (flops(getattr(torch.ops.aten, name), q, q, q, *some, 0.0, only) for only in (False, True))
-        # Queries and keys are scaled apart. A softmax of n scores takes 5n − 2, and 2n − 1 to see if all are masked.
-        assert plain == 2 * product + 2 * q.numel() + 2 * 4 * 32 * ((5 * 32 - 2) + (2 * 32 - 1))
-        assert causal == plain + scores
+FUSED = {
+    # name: the arguments between the values and the dropout
+    "flash_attention": [], "efficient_attention": [None, True], "cudnn_attention": [None, True],
+    "fused_attention_overrideable": [None],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FUSED)
+@pytest.mark.parametrize("causal", [False, True])
+def test_every_fused_attention_costs_the_same_and_a_causal_mask_is_free(name: str, causal: bool) -> None:
+    q = torch.empty(2, 4, 32, 16, device="meta")
+    scores, product = 2 * 4 * 32 * 32, 2 * 2 * 4 * 32 * 32 * 16
+    attention = getattr(torch.ops.aten, f"_scaled_dot_product_{name}")
+    # Each score is scaled; a softmax of n scores takes 5n − 2.
+    assert flops(attention, q, q, q, *FUSED[name], 0.0, causal) == 2 * product + scores + 2 * 4 * 32 * (5 * 32 - 2)
+
+
+def test_a_mask_that_is_a_tensor_is_added_to_the_scores() -> None:
+    q, mask = randn(2, 4, 32, 16), randn(32, 32)
+    attention = functools.partial(flops, F.scaled_dot_product_attention, q, q, q)
+    assert attention(attn_mask=mask) == attention() + 2 * 4 * 32 * 32
 
 
 def test_lists_of_tensors_cost_what_their_tensors_do() -> None:

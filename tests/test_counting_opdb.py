@@ -103,7 +103,7 @@ def silent(cost: Cost, log: Log) -> set[str]:
     found = set()
     for func, before, after, shares in log.calls:
         op = flops.Op(func)
-        known = op.view or op.composite or op.name in flops.MOVES | flops.EMPTY or op.name.endswith("_copy")
+        known = op.is_view or op.is_composite or op.name in flops.MOVES | flops.EMPTY or op.name.endswith("_copy")
         # Nothing to do: no elements; or nothing is combined, as in the sum of one number.
         idle = before == 0 or after == 0 or (before == after and ("pool" in op.name or op.name in combining))
         if not (known or shares or idle) and (op.label in free or op.label not in rows):
