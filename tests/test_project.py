@@ -109,3 +109,10 @@ def test_no_file_names_a_place_outside_the_project():
         if name.endswith((".py", ".md", ".toml", ".yml", ".ipynb", ".txt")) and not name.startswith("tests/"):
             text = (ROOT / name).read_text(encoding="utf-8")
             assert not re.search(r"\.\./shared|(?<![\w.])/(work|root|home)/", text), name
+
+
+@pytest.mark.slow
+def test_types():
+    pytest.importorskip("mypy", reason="the extra 'test' is not installed")
+    found = subprocess.run([sys.executable, "-m", "mypy"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stdout + found.stderr
