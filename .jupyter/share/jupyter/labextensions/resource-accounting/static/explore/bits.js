@@ -304,7 +304,7 @@ export default picture({
       h("div", { class: "row" }, button("◂ next below", () => step(ui, number, fmt, -1)),
         button("next above ▸", () => step(ui, number, fmt, 1)),
         names.map(([name, code]) => code !== null && button(name, () => show(code)))),
-      h("p", { class: "soft" }, "code ", shown("code", `0x${number.code.toString(16).padStart(Math.ceil(size(fmt) / 4), "0")}`),
+      h("p", { class: ui.slide ? "soft off" : "soft" }, "code ", shown("code", `0x${number.code.toString(16).padStart(Math.ceil(size(fmt) / 4), "0")}`),
         ": sign ", shown("sign", number.sign), ", exponent ", shown("exponent", number.exponent),
         number.exponent ? " − bias " : ", so 1 − bias ", shown("bias", fmt.bias), ", fraction ", shown("fraction", number.fraction),
         " of ", shown("fractions", `${2 ** fmt.fraction_bits}`), ". ",

@@ -50,7 +50,7 @@ function checkPlan({ model, models, machine, machines, task, precision, precisio
   return "";
 }
 
-export default picture({ state: ["model", "machine", "task", "precision", "devices", "batch", "tokens", "recompute"],
+export default picture({ slideEm: 17, state: ["model", "machine", "task", "precision", "devices", "batch", "tokens", "recompute"],
   given: ["models", "machines", "precisions"], check: checkPlan, draw: (ui) => {
   const { models, machines, precisions, ...state } = ui.state, { em } = ui, { task, precision, devices, batch, tokens,
     recompute } = state;

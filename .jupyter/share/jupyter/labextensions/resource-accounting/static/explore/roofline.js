@@ -227,10 +227,19 @@ function times(ui, { chosen, list }, width) {
   row("compute", "to compute", "compute", 0), row("move", "to move", "memory", 1));
 }
 
+function choices(ui, { chosen, list, spec, sheet, peak, bandwidth }) {
+  const { machine, machines, dtype } = ui.state;
+  const moved = peak !== sheet.peak || bandwidth !== sheet.bandwidth;
+  return h("div", { class: "row" },
+    choice("op", list.map(({ name }) => name), chosen.name, (op) => ui.set({ op })),
+    choice("machine", Object.keys(machines), machine, (name) => ui.set({ machine: name, peak: null, bandwidth: null })),
+    choice("dtype", Object.keys(spec.rates), dtype, (name) => ui.set({ dtype: name, peak: null })),
+    moved && button("as on the data sheet", () => ui.set({ peak: null, bandwidth: null })));
+}
+
 function panel(ui, now, width) {
-  const { machine, machines, dtype, batch, itemsizes } = ui.state;
-  const { chosen, sheet, spec } = now;
-  const moved = now.peak !== sheet.peak || now.bandwidth !== sheet.bandwidth;
+  const { dtype, batch, itemsizes } = ui.state;
+  const { chosen } = now;
   const set = (name) => (value) => ui.set({ [name]: value });
   const size = chosen.itemsize ?? itemsizes[dtype];
   const [flops, flopsPanel] = opens(ui, "flops", si(chosen.flops, "FLOP"), formulaParts(chosen.terms.flops, ui.state));
@@ -239,11 +248,6 @@ function panel(ui, now, width) {
   const helps = chosen.bound === "memory" ? "more bandwidth helps, a higher peak does not"
     : "a higher peak helps, more bandwidth does not";
   return h("div", {},
-    h("div", { class: "row" }, choice("machine", Object.keys(machines), machine, (name) =>
-      ui.set({ machine: name, peak: null, bandwidth: null })),
-    choice("dtype", Object.keys(spec.rates), dtype, (name) => ui.set({ dtype: name, peak: null })),
-    moved && button("as on the data sheet", () => ui.set({ peak: null, bandwidth: null }))),
-    choice("op", now.list.map(({ name }) => name), chosen.name, set("op")),
     h("p", {}, "batch ", scrub(ui, { label: "batch", value: batch, stops: powers(0, 16), set: set("batch"), link: "b" }),
       " · width ", scrub(ui, { label: "width", value: ui.state.width, stops: powers(6, 14), set: set("width"), link: "d" })),
     h("p", {}, flops, " over ", bytes, ": ", shown("intensity", si(chosen.x, "FLOP/B")),
@@ -261,7 +265,7 @@ export default picture({
   draw(ui) {
     const now = account(ui.state);
     const width = ui.narrow ? ui.width : ui.width - 22 * ui.em;
-    const height = ui.narrow ? 19 * ui.em : Math.min(27 * ui.em, Math.max(20 * ui.em, width * 0.72));
+    const height = ui.narrow ? 19 * ui.em : Math.min(ui.slide ? 18.5 * ui.em : 25 * ui.em, Math.max(18.5 * ui.em, width * 0.72));
     const box = frame(ui, [width, height], ui.state.ends);
     const guess = ui.guess("ridge");
     const open = ui.state.asked && !guess.told;
@@ -273,7 +277,7 @@ export default picture({
       : [regions(ui, box, now), above(box, now), axes(box, ui.em), ui.state.asked && ridgeMark(ui, box, now, guess),
         ghosts(ui, box, now), roof(ui, box, now), points(ui, box, now)]);
     const side = ui.narrow ? ui.width : 20.6 * ui.em;
-    return [ui.state.asked && ridgeQuestion(ui, now, guess),
+    return [ui.state.asked && ridgeQuestion(ui, now, guess), open ? null : choices(ui, now),
       h("div", { class: ui.narrow ? "" : "columns wide-side" }, chart, open ? null : panel(ui, now, side))];
   },
 });

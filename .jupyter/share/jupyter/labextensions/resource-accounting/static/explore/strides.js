@@ -74,7 +74,7 @@ function plan(shape, stride, asked) {
   return { stride: result, reason: "wherever dimensions must merge, stride[k] = size[k + 1] · stride[k + 1]" };
 }
 
-export default picture({ state: ["shape", "stride", "offset", "wanted"], given: ["cells", "most"], check: checkStrides, draw: (ui) => {
+export default picture({ slideEm: 17, state: ["shape", "stride", "offset", "wanted"], given: ["cells", "most"], check: checkStrides, draw: (ui) => {
   const { shape, stride, offset, wanted, cells } = ui.state, { width, em, own } = ui, count = product(shape);
   const indices = Array.from({ length: count }, (_, place) =>
     shape.map((size, k) => Math.floor(place / product(shape.slice(k + 1))) % size));

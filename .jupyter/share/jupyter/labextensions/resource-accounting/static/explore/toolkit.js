@@ -429,7 +429,8 @@ export const lacking = (machine, dtype, rates) =>
 
 let count = 0; // of displays, for ids
 
-export function picture({ state: keys, given = [], check = () => "", draw }) {
+// `slideEm`: the size of its text on a slide, where 21 is read from the last row.
+export function picture({ state: keys, given = [], check = () => "", draw, slideEm = 21 }) {
   const names = [...keys, ...given, "predicted", "revealed"];
   const checked = (state) => {
     try {
@@ -455,8 +456,9 @@ export function picture({ state: keys, given = [], check = () => "", draw }) {
       if (problem.textContent !== text) problem.textContent = text;
     }
 
-    // Only once the hand rests: a drag is not read out step by step.
+    // Only once the hand rests, and not before it has moved: a drag is not read out step by step.
     function tell(text) {
+      if (!ui.before) return;
       clearTimeout(rest);
       rest = setTimeout(() => void (calm.textContent = text), 600);
     }
@@ -506,9 +508,9 @@ export function picture({ state: keys, given = [], check = () => "", draw }) {
 
     // A slide's text is read from the last row, a phone's from 30 cm.
     function measure() {
-      const slide = el.closest(".reveal, .jp-Deck");
-      ui.width = Math.floor(el.clientWidth || 1160); // 0 on a slide that is not shown yet
-      ui.em = slide ? 21 : ui.width >= 1000 ? 17 : 14;
+      const slide = el.closest(".reveal");
+      ui.width = slide ? 1168 : Math.floor(el.clientWidth || 1160); // a slide has one size, also while it is hidden
+      ui.em = slide ? slideEm : ui.width >= 1000 ? 17 : 14;
       ui.narrow = ui.width < 46 * ui.em;
       ui.slide = Boolean(slide);
       ui.font = getComputedStyle(el).fontFamily || "sans-serif";
