@@ -211,7 +211,8 @@ MOVES = names("""
     select_scatter slice_scatter diagonal_scatter slice_backward select_backward diagonal_backward unfold_backward
     repeat nonzero nonzero_static constant_pad_nd block_diag pixel_shuffle pixel_unshuffle channel_shuffle _chunk_cat
     split_with_sizes_copy rand rand_like randint randint_like randn randn_like randperm random normal uniform bernoulli
-    cauchy exponential geometric log_normal _local_scalar_dense item _new_zeros_with_same_feature_meta
+    cauchy exponential geometric log_normal _local_scalar_dense item _new_zeros_with_same_feature_meta diag_embed
+    max_unpool2d max_unpool3d
 """) | {f"{kind}{d}d" for kind in CHOOSERS for d in (1, 2, 3)}
 # Nothing is computed, read or written. (Views are known by their schema and by the storage that they share.)
 EMPTY = names("""
@@ -630,7 +631,7 @@ def _taken_apart(op: Op, args: tuple, kwargs: dict, out: Any, within: frozenset[
     if not op.plain:
         return None
     args, kwargs = tree_map(to_meta, (args, {name: v for name, v in kwargs.items() if name not in op.outs}))
-    is_free = not _numel(out) or op.name.removeprefix("_foreach_") in MOVES
+    is_free = 0 in (_numel(args), _numel(out)) or op.name.removeprefix("_foreach_") in MOVES
     gives_floats = any(tensor.is_floating_point() for tensor in tensors(out))
     for way in _ways(op):
         parts: list[Number | None] = []

@@ -43,14 +43,14 @@ def test_a_product_of_m_k_by_k_n_costs_2mnk_however_it_is_spelled() -> None:
     assert linear == flops(lambda: randn(b, k) @ randn(m, k).T + bias) == 2 * b * m * k + b * m
 
 
-def test_adding_to_a_product_costs_one_per_output_and_a_factor_one_more() -> None:
-    for alpha, beta, more in [(1, 1, 1), (2, 1, 2), (1, 0, 0), (1, 3, 2), (2, 0, 1), (2, 3, 3)]:
-        a, b, stack = randn(4, 5), randn(5, 6), randn(3, 4, 5)
-        scaled = {"alpha": alpha, "beta": beta}
-        assert flops(torch.addmm, randn(4, 6), a, b, **scaled) == 24 * (10 + more)
-        assert flops(torch.addmv, randn(4), a, randn(5), **scaled) == 4 * (10 + more)
-        assert flops(torch.baddbmm, randn(3, 4, 6), stack, randn(3, 5, 6), **scaled) == 72 * (10 + more)
-        assert flops(torch.addbmm, randn(4, 6), stack, randn(3, 5, 6), **scaled) == 24 * (3 * 10 + more)
+@pytest.mark.parametrize(("alpha", "beta", "more"), [(1, 1, 1), (2, 1, 2), (1, 0, 0), (1, 3, 2), (2, 0, 1), (2, 3, 3)])
+def test_adding_to_a_product_costs_one_per_output_and_a_factor_one_more(alpha: int, beta: int, more: int) -> None:
+    a, b, stack = randn(4, 5), randn(5, 6), randn(3, 4, 5)
+    scaled = {"alpha": alpha, "beta": beta}
+    assert flops(torch.addmm, randn(4, 6), a, b, **scaled) == 24 * (10 + more)
+    assert flops(torch.addmv, randn(4), a, randn(5), **scaled) == 4 * (10 + more)
+    assert flops(torch.baddbmm, randn(3, 4, 6), stack, randn(3, 5, 6), **scaled) == 72 * (10 + more)
+    assert flops(torch.addbmm, randn(4, 6), stack, randn(3, 5, 6), **scaled) == 24 * (3 * 10 + more)
 
 
 def test_the_backward_costs_twice_the_forward_but_not_for_the_first_layer() -> None:
@@ -86,36 +86,54 @@ def test_convolution(groups: int, transposed: bool) -> None:
 # ---- Elementwise, reductions, moves
 
 
-def test_elementwise() -> None:
-    for fn, each in [
-        (torch.exp, 1), (torch.erf, 1), (lambda x: x > 0, 1),
-        (torch.special.i0e, 1), (lambda x: torch.logical_and(x, x), 1), (lambda x: x.bool() | True, 1),
-        (lambda x: 2 * x + 1, 2), (lambda x: x.add_(1), 1), (lambda x: torch.add(x, x, alpha=2), 2),
-        (lambda x: x.clamp(-1, 1), 2), (lambda x: x.clamp(min=0), 1), (F.silu, 5),
-        (lambda x: torch.addcmul(x, x, x, value=0.5), 3), (F.leaky_relu, 2), (lambda x: x.equal(x + 0), 2),
-        (F.gelu, 5), (lambda x: x.to(torch.int32) // 2, 1),
-    ]:  # fmt: skip
-        x = randn(3, 7)
-        assert flops(fn, x) // x.numel() == each
+ELEMENTWISE = {
+    # name: function, operations per element
+    "exp": (torch.exp, 1), "erf": (torch.erf, 1), "comparison": (lambda x: x > 0, 1), "i0e": (torch.special.i0e, 1),
+    "logical_and": (lambda x: torch.logical_and(x, x), 1), "or": (lambda x: x.bool() | True, 1),
+    "two ops": (lambda x: 2 * x + 1, 2), "in place": (lambda x: x.add_(1), 1),
+    "add with a factor": (lambda x: torch.add(x, x, alpha=2), 2), "clamp": (lambda x: x.clamp(-1, 1), 2),
+    "clamp, one bound": (lambda x: x.clamp(min=0), 1), "silu": (F.silu, 5),
+    "addcmul": (lambda x: torch.addcmul(x, x, x, value=0.5), 3), "leaky_relu": (F.leaky_relu, 2),
+    "equal": (lambda x: x.equal(x + 0), 2), "gelu": (F.gelu, 5),
+    "whole numbers": (lambda x: x.to(torch.int32) // 2, 1),
+}  # fmt: skip
 
 
-def test_it_costs_the_same_in_place_and_into_a_tensor() -> None:
-    for name, each, more in [("addcmul", 3, 2), ("xlogy", 4, 1), ("frac", 2, 0), ("sigmoid", 4, 0)]:
-        x, rest, op = torch.rand(3, 7), [torch.rand(3, 7) for _ in range(more)], getattr(torch.ops.aten, name)
-        assert flops(op, x, *rest) == flops(op, x, *rest, out=torch.empty(3, 7)) == each * 21
-        assert flops(getattr(torch.ops.aten, f"{name}_"), x, *rest) == each * 21
+@pytest.mark.parametrize("name", ELEMENTWISE)
+def test_elementwise(name: str) -> None:
+    (fn, each), x = ELEMENTWISE[name], randn(3, 7)
+    assert flops(fn, x) // x.numel() == each
 
 
-def test_what_becomes_one_number_costs_one_less() -> None:
-    x, image = randn(6, 7), randn(2, 3, 8, 8)
-    for fn, expected in [
-        *((fn, 41) for fn in (torch.sum, torch.amax, torch.max, torch.argmax, torch.prod, torch.all)),
-        *((functools.partial(fn, dim=1), 6 * 6) for fn in (torch.sum, torch.cumsum, torch.cumprod, torch.cummax)),
-        (lambda x: x.cummin(-2), 5 * 7), (lambda x: x.max(0), 5 * 7), (lambda x: x[0, 0].cumsum(0), 0),
-        (lambda x: x.mean(1), 6 * 7), (lambda x: x.norm(), 42 + 41 + 1),  # a division per row; square and root
-        (lambda x: x.var(1), 6 * 4 * 7),  # mean, subtract, square, mean
-    ]:  # fmt: skip
-        assert flops(fn, x) == expected
+@pytest.mark.parametrize(
+    ("name", "each", "more"), [("addcmul", 3, 2), ("xlogy", 4, 1), ("frac", 2, 0), ("sigmoid", 4, 0)]
+)
+def test_it_costs_the_same_in_place_and_into_a_tensor(name: str, each: int, more: int) -> None:
+    x, rest, op = torch.rand(3, 7), [torch.rand(3, 7) for _ in range(more)], getattr(torch.ops.aten, name)
+    assert flops(op, x, *rest) == flops(op, x, *rest, out=torch.empty(3, 7)) == each * 21
+    assert flops(getattr(torch.ops.aten, f"{name}_"), x, *rest) == each * 21
+
+
+REDUCED = {
+    **{f.__name__: (f, 41) for f in (torch.sum, torch.amax, torch.max, torch.argmax, torch.prod, torch.all)},
+    "rows": (lambda x: x.sum(1), 6 * 6), "cumsum": (lambda x: x.cumsum(1), 6 * 6),
+    "cumprod": (lambda x: x.cumprod(1), 6 * 6), "cummax": (lambda x: x.cummax(1), 6 * 6),
+    "cummin": (lambda x: x.cummin(-2), 5 * 7), "max of columns": (lambda x: x.max(0), 5 * 7),
+    "cumsum of one number": (lambda x: x[0, 0].cumsum(0), 0),
+    "mean": (lambda x: x.mean(1), 6 * 7),  # a division per row
+    "norm": (lambda x: x.norm(), 42 + 41 + 1),  # square and root
+    "var": (lambda x: x.var(1), 6 * 4 * 7),  # mean, subtract, square, mean
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REDUCED)
+def test_what_becomes_one_number_costs_one_less(name: str) -> None:
+    fn, expected = REDUCED[name]
+    assert flops(fn, randn(6, 7)) == expected
+
+
+def test_pools() -> None:
+    image = randn(2, 3, 8, 8)
     assert flops(F.max_pool2d, image, 2) == flops(F.max_pool2d, image, [2]) == 2 * 3 * 4 * 4 * 3
     assert flops(F.max_pool2d, image, (1, 4)) == 2 * 3 * 8 * 2 * 3
     assert flops(F.max_pool3d, randn(1, 4, 4, 4), 2) == 8 * 7
@@ -125,26 +143,41 @@ def test_what_becomes_one_number_costs_one_less() -> None:
     assert cost["max_pool2d_with_indices_backward"] == 2 * 3 * 4 * 4  # each is added where it belongs
 
 
+PLACES, SOURCE = torch.tensor([0, 0, 1]), torch.ones(3)
+SCATTERS = {
+    "index_add_": (lambda x: x.index_add_(0, PLACES, SOURCE), 3),
+    "scatter_add_": (lambda x: x.scatter_add_(0, PLACES, SOURCE), 3),
+    "index_put_, accumulate": (lambda x: x.index_put_((PLACES,), SOURCE, accumulate=True), 3),
+    "put_, accumulate": (lambda x: x.put_(PLACES, SOURCE, accumulate=True), 3),
+    "scatter_": (lambda x: x.scatter_(0, PLACES, SOURCE), 0),
+    "index_put_": (lambda x: x.index_put_((PLACES,), SOURCE), 0),
+    "sum": (lambda x: x.scatter_reduce_(0, PLACES, SOURCE, "sum"), 3),
+    "amax": (lambda x: x.scatter_reduce_(0, PLACES, SOURCE, "amax"), 3),
+    "mean": (lambda x: x.scatter_reduce_(0, PLACES, SOURCE, "mean"), 3 + 4),  # one division each
+    "index_reduce_": (lambda x: x.index_reduce_(0, PLACES, SOURCE, "mean"), 3 + 4),
+}  # fmt: skip
+
+
 @pytest.mark.filterwarnings("ignore:index_reduce")
-def test_scatters_add_what_they_bring() -> None:
-    i, source = torch.tensor([0, 0, 1]), randn(3)
-    for fn, expected in [
-        (lambda x: x.index_add_(0, i, source), 3), (lambda x: x.scatter_add_(0, i, source), 3),
-        (lambda x: x.index_put_((i,), source, accumulate=True), 3), (lambda x: x.put_(i, source, accumulate=True), 3),
-        (lambda x: x.scatter_(0, i, source), 0), (lambda x: x.index_put_((i,), source), 0),
-        (lambda x: x.scatter_reduce_(0, i, source, "sum"), 3), (lambda x: x.scatter_reduce_(0, i, source, "amax"), 3),
-        (lambda x: x.scatter_reduce_(0, i, source, "mean"), 3 + 4),  # one division each
-        (lambda x: x.index_reduce_(0, i, source, "mean"), 3 + 4),
-    ]:  # fmt: skip
-        assert flops(fn, torch.zeros(4)) == expected
+@pytest.mark.parametrize("name", SCATTERS)
+def test_scatters_add_what_they_bring(name: str) -> None:
+    fn, expected = SCATTERS[name]
+    assert flops(fn, torch.zeros(4)) == expected
 
 
-def test_arithmetic_with_complex_numbers_is_named_and_not_counted() -> None:
-    for fn in [torch.mul, torch.matmul, lambda a, b: a.sum(), lambda a, b: torch.fft.fft(a), torch.equal]:
-        cost = count(fn, torch.ones(4, 4, dtype=torch.complex64), torch.ones(4, 4, dtype=torch.complex64))
-        assert cost.flops == 0
-        assert sum(cost.uncounted.values()) == 1
-    assert flops(torch.ones(4, dtype=torch.complex64).clone) == 0  # moving is free
+COMPLEX = {"mul": torch.mul, "matmul": torch.matmul, "sum": lambda a, b: a.sum(), "fft": lambda a, b: torch.fft.fft(a)}
+
+
+@pytest.mark.parametrize("name", [*COMPLEX, "equal"])
+def test_arithmetic_with_complex_numbers_is_named_and_not_counted(name: str) -> None:
+    fn = COMPLEX.get(name, torch.equal)
+    cost = count(fn, torch.ones(4, 4, dtype=torch.complex64), torch.ones(4, 4, dtype=torch.complex64))
+    assert cost.flops == 0
+    assert sum(cost.uncounted.values()) == 1
+
+
+def test_moving_complex_numbers_is_free() -> None:
+    assert flops(torch.ones(4, dtype=torch.complex64).clone) == 0
 
 
 def test_a_composite_of_which_a_part_has_no_rule_is_named() -> None:
@@ -214,24 +247,30 @@ def test_lists_of_tensors_cost_what_their_tensors_do() -> None:
     assert flops(torch._foreach_zero_, several) == 0
 
 
-def test_xla_agrees() -> None:
+X = (64, 32)
+XLA = {
+    # name: function, shapes of its arguments, XLA's count
+    "matmul": (torch.matmul, (X, (32, 128)), 524288), "bmm": (torch.bmm, ((8, *X), (8, 32, 128)), 4194304),
+    "dot": (torch.dot, ((1024,), (1024,)), 2048), "linear": (F.linear, (X, (128, 32), (128,)), 532480),
+    "add": (torch.add, (X, X), 2048), "relu": (torch.relu, (X,), 2048),
+    "sigmoid": (torch.sigmoid, (X,), 6144 + 2048),
+    "gelu": (functools.partial(F.gelu, approximate="tanh"), (X,), 16384 + 2048),
+    "sum": (lambda x: x.sum(-1), (X,), 1984), "amax": (lambda x: x.amax(-1), (X,), 1984),
+    "conv2d": (F.conv2d, ((2, 3, 16, 16), (8, 3, 3, 3)), 169344),  # 3 × 3, valid
+    "avg_pool2d": (lambda x: F.avg_pool2d(x, 2), ((2, 3, 16, 16),), 1536),
+    "max_pool2d": (lambda x: F.max_pool2d(x, 2), ((2, 3, 16, 16),), 1152),
+    "MLP": (lambda x, v, w: ((x @ v).relu() @ w).sum(), (X, (32, 128), (128, 16)), 795647),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", XLA)
+def test_xla_agrees(name: str) -> None:
     """XLA's HLO cost analysis: `jax.jit(f).lower(*args).cost_analysis()` on the CPU, jax and jaxlib 0.10.2, 2026-11-21.
 
     "flops" plus "transcendentals", since XLA keeps exp, tanh, rsqrt and log apart; float32 of these shapes.
     """
-    x = (64, 32)
-    for fn, shapes, theirs in [
-        (torch.matmul, (x, (32, 128)), 524288), (torch.bmm, ((8, *x), (8, 32, 128)), 4194304),
-        (torch.dot, ((1024,), (1024,)), 2048), (F.linear, (x, (128, 32), (128,)), 532480), (torch.add, (x, x), 2048),
-        (torch.relu, (x,), 2048), (torch.sigmoid, (x,), 6144 + 2048),
-        (functools.partial(F.gelu, approximate="tanh"), (x,), 16384 + 2048),
-        (lambda x: x.sum(-1), (x,), 1984), (lambda x: x.amax(-1), (x,), 1984),
-        (F.conv2d, ((2, 3, 16, 16), (8, 3, 3, 3)), 169344),  # 3 × 3, valid
-        (lambda x: F.avg_pool2d(x, 2), ((2, 3, 16, 16),), 1536),
-        (lambda x: F.max_pool2d(x, 2), ((2, 3, 16, 16),), 1152),
-        (lambda x, v, w: ((x @ v).relu() @ w).sum(), (x, (32, 128), (128, 16)), 795647),
-    ]:  # fmt: skip
-        assert flops(fn, *(randn(*shape) for shape in shapes)) == theirs
+    fn, shapes, theirs = XLA[name]
+    assert flops(fn, *(randn(*shape) for shape in shapes)) == theirs
 
 
 # ---- Bytes
