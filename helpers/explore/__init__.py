@@ -3,10 +3,12 @@
 Where nothing can be drawn (GitHub, a terminal) a stored picture and words stand for it. Each line names a file:
 
 - views: Bits (as float_bits), Strides (as strides), Roof (as roofline), Plan (as transformer_budget)
+- note: Note (as note), offset, shape and stride found by hand
 - timed_ops: TimedOps (as timed_ops), the reader's own ops under the measured roof
 - view: live, MIME, and what the views have in common
 """
 
+from helpers.explore.note import Note as note
 from helpers.explore.timed_ops import TimedOps as timed_ops
 from helpers.explore.view import MIME, live
 from helpers.explore.views import Bits as float_bits

@@ -1,0 +1,181 @@
+"""The note and the walk: what Python hands over, and that the browser computes the same in random states."""
+
+import itertools
+import random
+
+import pytest
+import torch
+
+from helpers import explore, storage
+from helpers.explore.note import note_of
+from tests.test_browser import VIEWS, chromium, fragment, numbers, page, part, shown, touch  # noqa: F401  (fixtures)
+
+X = torch.arange(10, 22).view(3, 4)
+TABLE = torch.arange(24).view(4, 6)
+SMALL = TABLE.view(2, 3, 4).transpose(0, 1)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_note_is_found_where_a_view_exists(seed):
+    rng = random.Random(seed)
+    shape = [rng.randint(1, 4) for _ in range(rng.randint(0, 3))]
+    stride = [rng.choice((0, 1, 2, 3, 5, 8)) if size > 1 else 1 for size in shape]
+    cells = torch.as_strided(torch.arange(100), shape, stride, rng.randint(0, 20))
+    note, why = note_of(cells.clone())
+    assert note is not None and (note["shape"], note["stride"], why) == (shape, stride, "")
+    assert note["offset"] == cells.storage_offset()
+
+
+@pytest.mark.parametrize(("grid", "why"), [
+    (X[[2, 0, 2]], "in dimension 0 it is −8 and 8 cells"),
+    (X.flip(0), "dimension 0 would need a stride of −4, and PyTorch has none below 0"),
+    (torch.cat([X[:, :1], X[:, 2:]], 1), "in dimension 1 it is 1 and 2 cells"),
+])  # fmt: skip
+def test_a_grid_without_a_note_says_why(grid, why):
+    task = explore.note(X, grids={"it": grid}).tasks["it"]
+    assert task["answer"] is None and why in task["why"]
+
+
+def test_words_do_not_give_the_note_away():
+    words = explore.note(X, grids={"column": X[:, 2]})._repr_mimebundle_()[0]["text/plain"]
+    assert "column: shape (3,), 12 16 20" in words and "stride" not in words.partition("\n")[2]
+
+
+@pytest.mark.parametrize(("arguments", "error", "words"), [
+    ({"tensors": torch.zeros(25)}, ValueError, "a storage of 1 to 24 cells, got 25"),
+    ({"tensors": torch.zeros(4)}, ValueError, "each number may be in one cell only"),
+    ({"tensors": X, "grids": {"y": X + 50}}, ValueError, "y holds 60, which is in no cell"),
+    ({"tensors": X, "grids": {"none": X[:0]}}, ValueError, "has no elements"),
+    ({"tensors": {"x": X, "y": X.clone()}, "view": (12,)}, ValueError, "y has another storage"),
+    ({"tensors": X.expand(5, 3, 4)}, ValueError, "at most 3 dimensions and 48 elements"),
+    ({"tensors": X, "find": (3, 0)}, IndexError, "outside a dimension of size 3"),
+    ({"tensors": X, "task": "y"}, ValueError, "there is no task 'y'; there are x"),
+])  # fmt: skip
+def test_what_cannot_be_drawn_is_refused(arguments, error, words):
+    with pytest.raises(error, match=words):
+        explore.note(**arguments)
+
+
+def some_note(rng):
+    """A view in a state that may not fit on the storage."""
+    shape = [rng.choice((0, 1, 2, 3, 4, 6)) for _ in range(rng.randint(0, 3))]
+    if rng.random() < 0.5:
+        stride = [torch.empty(shape).stride(k) for k in range(len(shape))]
+    else:
+        stride = [rng.choice((-4, 0, 1, 2, 3, 4, 6, 8, 12)) for _ in shape]
+    count = torch.Size(shape).numel()
+    if count > 48:
+        return some_note(rng)
+    wanted = rng.choice(([count], shape[::-1], [2, -1], [shape[0] if shape else 1, -1], [3, 4, 2], []))
+    return explore.note(
+        TABLE, shape=shape, stride=stride, offset=rng.randint(0, 9), view=wanted, revealed=["x"], task="x"
+    )
+
+
+def of_note(view):
+    """What the picture shows, from PyTorch on a storage that is large enough, and from helpers.storage."""
+    ranges = map(range, view.shape)
+    cells = [
+        view.offset + sum(i * step for i, step in zip(index, view.stride, strict=True))
+        for index in itertools.product(*ranges)
+    ]
+    inside = [cell for cell in cells if 0 <= cell < len(view.values)]
+    steps = [max(step, 0) for step in view.stride]
+    told = {"touched": str(8 * len(set(inside)))}
+    if steps == view.stride:
+        large = torch.as_strided(torch.zeros(500), view.shape, steps, view.offset)
+        assert [storage.offset_of(i, large) for i in itertools.product(*map(range, view.shape))] == cells
+        told["contiguous"] = "contiguous" if large.is_contiguous() else "not contiguous"
+    if len(cells) > len(inside):
+        told["outside"] = str(len(cells) - len(inside))
+    if len(inside) > len(set(inside)):
+        told["shared"] = str(len(inside) - len(set(inside)))
+    if view.view and steps == view.stride:
+        plan = storage.plan_view(view.shape, steps, view.view)
+        wanted = minus(view.view)
+        exists = f"✓ view{wanted} exists, stride {plan.stride and minus(plan.stride)}"
+        told["view"] = f"✗ view{wanted} does not exist" if plan.stride is None else exists
+        told["reason"] = plan.reason
+    for k in range(len(view.shape) - 1):
+        outer, size, inner = view.stride[k], view.shape[k + 1], view.stride[k + 1]
+        sign, may = ("=", "may merge") if outer == size * inner else ("≠", "may not")
+        told[f"pair {k}"] = f"{outer} {sign} {size} × {inner}, {may}".replace("-", "−")
+    return told
+
+
+def minus(numbers):
+    return str(tuple(numbers)).replace("-", "−")
+
+
+@pytest.mark.slow
+def test_every_number_of_random_notes_is_that_of_python(page):  # noqa: F811
+    rng = random.Random(1)
+    views = [some_note(rng) for _ in range(80)]
+    opened = page(*map(fragment, views)).locator(VIEWS)
+    for place, view in enumerate(views):
+        found, told = numbers(opened.nth(place)), of_note(view)
+        assert {name: found.get(name) for name in told} == told, view.state
+        assert ("outside" in found, "shared" in found) == ("outside" in told, "shared" in told)
+
+
+GRIDS = {
+    "x[:, 2]": X[:, 2],
+    "x.t()": X.t(),
+    "twice": X[[2, 0, 2]],
+    "down": X.flip(0),
+    "windows": X.flatten().unfold(0, 4, 2),
+}
+WALKS = {
+    "find": (lambda: explore.note(X, find=(2, 1)), [
+        ("button cell 6", "click", "", "Cell 9, not 6: 0 + 2 × 4 + 1 × 1 = 9."),
+        ("slider elements", "press", "End", "[2, 3] → 0 + 2 × 4 + 3 × 1 = 11"),
+        ("textbox shape", "type", "2, 3, 2", "The shape has 3 numbers and the stride 2: type the other one, too."),
+        ("textbox stride", "type", "6, 2, 1", "0 and 1: 6 = 3 × 2, may merge"),
+        ("textbox shape", "type", "0, 2, 4", "0 of 96 bytes touched"),
+        ("button remove dimension 0", "click", "", "0 and 1: 2 ≠ 4 × 1, may not"),
+    ]),
+    "grids": (lambda: explore.note(X, grids=GRIDS), [
+        ("button remove dimension 0", "click", "", "Which note reads x[:, 2]?"),
+        ("slider shape", "press", "ArrowLeft", "your note reads"),
+        ("slider stride of dimension 0", "press", "ArrowRight", ""), (":focus", "press", "ArrowRight", ""),
+        (":focus", "press", "ArrowRight", ""), ("slider offset >> .knob", "drag", 2,
+         "✓ x[:, 2] is offset 2, shape (3,), stride (4,)."),
+        ("button x.t()", "click", "", "Which note reads x.t()?"),
+        ("button There is no note", "click", "", "There is one: offset 0, shape (4, 3), stride (1, 4)."),
+        ("button twice", "click", "", "Which note reads twice?"),
+        ("button There is no note", "click", "", "✓ Right: twice has no note: from one element to the next"),
+        ("button down", "click", "", "Which note"), ("textbox offset", "type", "8", "8 elements lie beyond"),
+        ("textbox stride", "type", "-4, 1", "PyTorch has no negative strides."),
+        ("button windows", "click", "", ""), ("textbox shape", "type", "5, 4", ""),
+        ("textbox stride", "type", "2, 1", "✓ windows is offset 0, shape (5, 4), stride (2, 1)."),
+    ]),
+    "view": (lambda: explore.note(SMALL, view=(3, 8)), [
+        ("button Yes", "click", "", "It is the other way: x has none."),
+        ("slider stride of dimension 1 >> .knob", "drag", -8, "elements share cells: it is another tensor"),
+        ("slider stride of dimension 0 >> .knob", "drag", 4,
+         "✓ This tensor has it, and each element has a cell of its own."),
+    ]),
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("kind", WALKS)
+def test_a_note_is_found_by_mouse_and_keys(page, kind, width):  # noqa: F811
+    make, steps = WALKS[kind]
+    view = page(fragment(make()), width=width).locator(VIEWS)
+    for name, how, value, says in steps:
+        cells = view.locator("svg[aria-label='the storage'] .cell")
+        unit = cells.nth(1).bounding_box()["x"] - cells.nth(0).bounding_box()["x"]
+        target = part(view, name)
+        touch(view.page, target, how, (value, 0) if how == "drag" else value, unit)
+        assert says in view.inner_text().replace("\n", " "), (name, view.inner_text())
+
+
+@pytest.mark.slow
+def test_the_pictures_fit_on_the_screen(page):  # noqa: F811
+    views = [explore.note(X, grids=GRIDS), explore.note(SMALL, view=(3, 8), revealed=["x"])]
+    for width, height in [(390, 900), (1280, 560)]:
+        opened = page(*map(fragment, views), width=width)
+        assert opened.evaluate("document.documentElement.scrollWidth") <= width
+        assert max(view.bounding_box()["height"] for view in opened.locator(VIEWS).all()) <= height
