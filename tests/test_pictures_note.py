@@ -5,9 +5,11 @@ import random
 
 import pytest
 import torch
+from traitlets import TraitError
 
-from helpers import explore, storage
+from helpers import explore, storage, units
 from helpers.explore.note import note_of
+from helpers.explore.walk import LINE, SIZE, misses, places
 from tests.test_browser import VIEWS, chromium, fragment, numbers, page, part, shown, touch  # noqa: F401  (fixtures)
 
 X = torch.arange(10, 22).view(3, 4)
@@ -175,7 +177,93 @@ def test_a_note_is_found_by_mouse_and_keys(page, kind, width):  # noqa: F811
 @pytest.mark.slow
 def test_the_pictures_fit_on_the_screen(page):  # noqa: F811
     views = [explore.note(X, grids=GRIDS), explore.note(SMALL, view=(3, 8), revealed=["x"])]
+    views += [explore.walk(9.3), explore.walk(9.3, revealed=["columns"], time=256)]
     for width, height in [(390, 900), (1280, 560)]:
         opened = page(*map(fragment, views), width=width)
         assert opened.evaluate("document.documentElement.scrollWidth") <= width
         assert max(view.bounding_box()["height"] for view in opened.locator(VIEWS).all()) <= height
+
+
+# The walk.
+
+
+@pytest.mark.parametrize(("order", "tile", "lines", "ratio"), [
+    ("row, column", (16, 16), 1, 1), ("column, row", (16, 16), 8, 8), ("column, row", (16, 16), 32, 1),
+    ("column, row", (8, 8), 8, 1), ("column, row", (8, 4), 8, 2), ("row, column", (8, 4), 8, 1),
+])  # fmt: skip
+def test_bytes_fetched_for_each_byte_used(order, tile, lines, ratio):
+    view = explore.walk(order=order, tile=list(tile), lines=lines)
+    assert LINE * sum(view.fetched()) / SIZE**2 == ratio
+
+
+@pytest.mark.parametrize("order", ["row, column", "column, row"])
+@pytest.mark.parametrize("tile", [(16, 16), (1, 1), (3, 5), (8, 8)])
+def test_a_walk_reads_each_number_once(order, tile):
+    walked = list(places(order, tile))
+    assert sorted(walked) == list(itertools.product(range(SIZE), repeat=2))
+
+
+def test_misses_are_those_of_a_cache_searched_by_hand():
+    rng = random.Random(2)
+    addresses = [rng.randrange(80) for _ in range(400)]
+    for place, missing in enumerate(misses(addresses, lines=3)):
+        tags = [address // LINE for address in addresses[:place]]
+        latest = list(dict.fromkeys(reversed(tags)))[:3]  # the three different lines used last
+        assert missing == (addresses[place] // LINE not in latest)
+
+
+@pytest.mark.parametrize(("state", "error", "words"), [
+    ({"tile": [4]}, ValueError, "a tile has rows and columns, two numbers"),
+    ({"tile": [0, 4]}, TraitError, "less than 1"),
+    ({"order": "diagonal"}, TraitError, "'order' trait"), ({"lines": 0}, TraitError, "'lines' trait"),
+])  # fmt: skip
+def test_a_walk_that_is_none_is_refused(state, error, words):
+    with pytest.raises(error, match=words):
+        explore.walk(**state)
+
+
+def of_walk(view):
+    fetched = view.fetched()[: view.time]
+    missed = sum(fetched)
+    ratio = LINE * missed / view.time if view.time else 0
+    return {
+        "hits": str(view.time - missed), "misses": str(missed), "fetched": str(64 * missed), "used": str(8 * view.time),
+        "ratio": units.si(ratio, ""), "measured": "9.3", "lines": str(view.lines), "rows": "1",
+        "columns": units.si(LINE * sum(explore.walk(lines=view.lines).fetched()) / SIZE**2, ""),
+        "columns in tiles": units.si(LINE * sum(explore.walk(lines=view.lines, tile=[8, 8]).fetched()) / SIZE**2, ""),
+    }  # fmt: skip
+
+
+@pytest.mark.slow
+def test_every_number_of_random_walks_is_that_of_python(page):  # noqa: F811
+    rng = random.Random(3)
+    views = []
+    for _ in range(20):
+        tile = [rng.randint(1, SIZE), rng.randint(1, SIZE)]
+        order = rng.choice(("row, column", "column, row"))
+        state = {"order": order, "tile": tile, "lines": rng.randint(1, 32), "time": rng.randint(0, SIZE**2)}
+        views.append(explore.walk(9.3, **state, revealed=["columns"]))
+    opened = page(*map(fragment, views)).locator(VIEWS)
+    for place, view in enumerate(views):
+        found, told = numbers(opened.nth(place)), of_walk(view)
+        assert {name: text.strip() for name, text in told.items()} == found, view.state
+
+
+@pytest.mark.slow
+def test_a_walk_is_asked_then_walked(page):  # noqa: F811
+    view = page(fragment(explore.walk(9.3))).locator(VIEWS)
+    assert shown(view, "ratio").count() == 0
+    for name, how, value, says in [
+        ("slider your guess", "press", "End", "Drag the ring."), (":focus", "press", "ArrowLeft", ""),
+        ("button Walk it", "click", "", "By columns 8, you said 7.5, a little too low."),
+        ("button swap the loops", "click", "", "224 hits, 32 misses"),
+        ("slider tile >> .knob", "drag", (-160, 0), "for each tile of 16 × "),
+        ("slider read", "press", "Home", "0 hits, 0 misses"), (":focus", "press", "ArrowRight", "0 hits, 1 miss"),
+        ("spinbutton lines", "press", "End", "a cache of 32 lines"),
+        ("button columns", "click", "", "Fetched for each byte used: 1"),
+    ]:  # fmt: skip
+        target = (
+            part(view, name) if name != "button columns" else view.get_by_role("button", name="columns 1", exact=True)
+        )
+        touch(view.page, target, how, value, 1)
+        assert says in view.inner_text().replace("\n", " "), (name, view.inner_text())
