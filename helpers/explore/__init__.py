@@ -6,9 +6,11 @@ Where nothing can be drawn (GitHub, a terminal) a stored picture and words stand
 - note: Note (as note), offset, shape and stride found by hand
 - walk: Walk (as walk), a grid read in some order through a small cache
 - timed_ops: TimedOps (as timed_ops), the reader's own ops under the measured roof
+- nest: Nest (as nest), an einsum as a box of loops
 - view: live, MIME, and what the views have in common
 """
 
+from helpers.explore.nest import Nest as nest
 from helpers.explore.note import Note as note
 from helpers.explore.timed_ops import TimedOps as timed_ops
 from helpers.explore.view import MIME, live
