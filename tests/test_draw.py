@@ -52,7 +52,6 @@ GALLERY = {
     "bandwidth_sweep": lambda: draw.bandwidth_sweep({2**p: 1e12 / p for p in range(14, 31)}, {"L1": 2**16}, [2**20]),
     "block": lambda: draw.block(LLAMA, 8, 8192),
     "one_box": lambda: draw.one_box(GPT2, 1, 1024, "q k v"),
-    "einsum_box": lambda: draw.einsum_box("t c, s c -> t s", {"t": 3, "s": 20, "c": 5}),
 }  # fmt: skip
 
 
@@ -253,7 +252,6 @@ def test_an_empty_text_widens_the_cell_before_it():
     (lambda: draw.dots({"a": 0.0}, "t", "x"), "only values above 0"),
     (lambda: draw.memory_rises(trace(), "t", 1e6), "no op adds 1 MB"),
     (lambda: draw.roofline({"CPU": CPU}, [draw.Point("x", 1)]), "x has no FLOP/s"),
-    (lambda: draw.einsum_box("b c, b c -> b c", {"b": 2, "c": 3}), "a name is summed, and each input brings one"),
 ])  # fmt: skip
 def test_what_cannot_be_drawn_is_refused_in_a_sentence(call, words):
     with pytest.raises(ValueError, match=words):

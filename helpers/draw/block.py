@@ -1,7 +1,6 @@
-"""The block card, with what every lesson says about each box; one box of it; an einsum as a box of loops."""
+"""The block card, with what every lesson says about each box; one box of it."""
 
 import itertools
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,13 +8,12 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch, Polygon, Rectangle
-from matplotlib.transforms import Affine2D
 
 from helpers import specs, units
 from helpers.budget import Box, block_costs
-from helpers.draw.drawing import Made, Spot, drawn, figure
+from helpers.draw.drawing import Made, drawn, figure
 from helpers.draw.labels import arrow
-from helpers.draw.palette import BLACK, BLUE, GREY, GROUNDS, INKS, PLATE, TINTS, VERMILLION
+from helpers.draw.palette import BLACK, BLUE, GREY, GROUNDS, INKS, TINTS, VERMILLION
 from helpers.model import Config
 from helpers.roofline import Roofline
 
@@ -408,64 +406,3 @@ def _stack(ax: Axes, boxes: Sequence[Box], styles: Mapping[int, tuple[str, str]]
         heights = [_y(start), _y(start), _y(add)]
         ax.plot([_MIDDLE, 16, 16], heights, color=INKS[GREY], linewidth=1, zorder=1, marker="")
         arrow(ax, (16, _y(add)), (_MIDDLE - 10, _y(add)), INKS[GREY], **_TIP)
-
-
-@dataclass(frozen=True)
-class _Edge:
-    """An edge of a box of loops: its cells, and its way to the right and down, in pixels."""
-
-    cells: int
-    right: float
-    down: float
-
-
-@drawn("Box of loops")
-def einsum_box(pattern: str, sizes: Mapping[str, int]) -> Made:
-    """An einsum of two matrices as a box of loops: its edges are the names, its sides the two inputs and the result.
-
-    One name is summed, and each input brings another one to the result, as in "i j, j k -> i k"; raises ValueError
-    for other patterns. Every cell of the box multiplies and adds once.
-    """
-    left, right, out = (part.split() for part in pattern.replace("->", ",").split(","))
-    summed = set(left) & set(right)
-    if not (len(left) == len(right) == len(out) == 2 and len(summed) == 1 and set(out) == set(left) ^ set(right)):
-        raise ValueError(f"a name is summed, and each input brings one of its own to the result; got {pattern!r}")
-    (j,), (i,), (k,) = summed, set(left) - summed, set(right) - summed
-    fig, ax = _sheet(320, "Each cell is one multiplication and one addition")
-    x, y, width, height, over, up = 110.0, 284.0, 240, 155, 98, -65  # of the front, and to the back
-    to_i, to_j, to_k = _Edge(sizes[i], 0, -height), _Edge(sizes[j], over, up), _Edge(sizes[k], width, 0)
-    row = sizes[i] - 1  # of one number of the result, framed and followed into both inputs
-    _side(ax, f"result\n{' '.join(out)}", TINTS[0], (x, y), to_k, to_i, (1, row, 1, 1))
-    _side(ax, f"second input\n{' '.join(right)}", TINTS[1], (x, y - height), to_k, to_j, (1, 0, 1, sizes[j]))
-    _side(ax, f"first input\n{' '.join(left)}", TINTS[2], (x + width, y), to_j, to_i, (0, row, sizes[j], 1))
-    _write(ax, x - 10, y - height / 2, f"{i} = {sizes[i]}", "right", weight="bold")
-    _write(ax, x + width / 2, y + 14, f"{k} = {sizes[k]}", "center", weight="bold")
-    _write(ax, x + width + over / 2 + 8, y + up / 2 + 10, f"{j} = {sizes[j]}, summed", weight="bold")
-    cells = math.prod(sizes[name] for name in (i, j, k))
-    flops = units.si(2 * cells, "FLOP")
-    law = f"{sizes[i]} × {sizes[j]} × {sizes[k]} = {cells} cells,\n2 × {cells} = {flops}\n\n"
-    law += f"Framed: one number of the\nresult adds up {sizes[j]} products."
-    _write(ax, x + width + over + 24, y + up - height / 2, law, said=True, fontsize=9.5)
-    return Made(fig, f"2 × {i} × {j} × {k} = {flops}.")
-
-
-def _side(
-    ax: Axes, text: str, tint: str, corner: Spot, first: _Edge, second: _Edge, frame: tuple[int, int, int, int]
-) -> None:
-    """A side of the box from its corner along two edges, with lines between its cells where they are few, and a frame.
-
-    The frame is around some of its cells: left, bottom, width and height, in cells.
-    """
-    m, n = first.cells, second.cells
-    cells = Affine2D.from_values(first.right / m, first.down / m, second.right / n, second.down / n, *corner)
-    style: dict[str, Any] = {"transform": cells + ax.transData}
-    ax.add_patch(Rectangle((0, 0), m, n, facecolor=tint, edgecolor=BLACK, **style))
-    if m <= 16:
-        ax.vlines(range(1, m), 0, n, INKS[GREY], linewidth=0.5, **style)
-    if n <= 16:
-        ax.hlines(range(1, n), 0, m, INKS[GREY], linewidth=0.5, **style)
-    left, bottom, width, height = frame
-    outline = style | {"edgecolor": BLACK, "linewidth": 2.2, "joinstyle": "round", "zorder": 3}
-    ax.add_patch(Rectangle((left, bottom), width, height, fill=False, **outline))
-    x, y = cells.transform((m / 2, n / 2))
-    _write(ax, x, y, text, "center", bbox=PLATE)
