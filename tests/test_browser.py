@@ -10,7 +10,7 @@ import re
 
 import pytest
 
-from helpers import explore, formats, machine, specs, storage, units
+from helpers import explore, formats, machine, specs, units
 from helpers.explore.views import OPS
 from helpers.export import documents
 from helpers.export.cells import folded, slide_type
@@ -76,10 +76,11 @@ def test_run_all(desk, path):
 
 @pytest.fixture(scope="module")
 def live(desk):
-    """The four views in JupyterLab, made by a notebook that is open from here on."""
-    names = ("float_bits", "strides", "roofline", "transformer_budget")
-    cells = [f"{name} = explore.{name}()\n{name}" for name in names]
-    desk.write("views.ipynb", "import time\nfrom helpers import explore", *cells, "pass")
+    """The views in JupyterLab, made by a notebook that is open from here on."""
+    names = ("float_bits", "note", "roofline", "transformer_budget")
+    arguments = {"note": "torch.arange(24).view(4, 6)"}
+    cells = [f"{name} = explore.{name}({arguments.get(name, '')})\n{name}" for name in names]
+    desk.write("views.ipynb", "import time\nimport torch\nfrom helpers import explore", *cells, "pass")
     desk.open("views.ipynb")
     desk.run_all(2 + len(names))
     found = desk.page.locator(VIEWS)
@@ -106,13 +107,12 @@ def test_python_sees_a_click_and_the_browser_what_python_sets(desk, live):
     run_last(desk, "float_bits.asked = ''; float_bits.bits = '00111110'; float_bits.format = 'float8_e5m2'")
     expect(view.get_by_role("checkbox")).to_have_count(8)
     expect(shown(view, "formula")).to_have_text("2⁰ × 1.5 = 1.5")
-    run_last(desk, "strides.shape = [6, 4]")
-    alert = live["strides"].locator(".problem")
-    expect(alert).to_contain_text("The last element would be in cell 33; the last cell is 23.")
-    expect(shown(live["strides"], "order")).to_have_text(" ".join(map(str, range(24))))
-    run_last(desk, "strides.stride = [1, 6]")
+    run_last(desk, "note.shape = [6, 2, 2]")
+    alert = live["note"].locator(".problem")
+    expect(alert).to_contain_text("The shape has 3 numbers and the stride 2: each dimension has one stride.")
+    run_last(desk, "note.stride = [1, 12, 6]")
     expect(alert).to_be_empty()
-    expect(shown(live["strides"], "contiguous")).to_have_text("not contiguous")
+    expect(shown(live["note"], "pair 0")).to_have_text("1 ≠ 2 × 12, may not")
 
 
 def test_a_view_answers_while_the_kernel_is_busy(desk, live):
@@ -197,8 +197,7 @@ def test_a_check_names_the_mistake_and_hint_and_solution_unfold(desk):
 
 # Each view as a page without a kernel: in a file of its own, without a network.
 
-MAKERS = {"bits": explore.float_bits, "strides": explore.strides}
-MAKERS |= {"roofline": explore.roofline, "budget": explore.transformer_budget}
+MAKERS = {"bits": explore.float_bits, "roofline": explore.roofline, "budget": explore.transformer_budget}
 
 
 def fragment(view, state=None):
@@ -278,21 +277,6 @@ def of_bits(view):
     return told | ({"exactly": exactly(number.value)} if math.isfinite(number.value) else {})
 
 
-def of_strides(view):
-    t, offsets = view.tensor, view.tensor.flatten().tolist()
-    plan = storage.plan_view(t.shape, t.stride(), view.wanted)
-    call, repeated = f"view({', '.join(map(str, view.wanted))})", len(offsets) - len(set(offsets))
-    names = [f"i{k}" for k in range(t.dim())]
-    law = [str(view.offset), *(f"{name} × {step}" for name, step in zip(names, t.stride(), strict=True))]
-    return {
-        "law": f"cell of element ({', '.join(names)}{',' * (len(names) == 1)}) = {' + '.join(law)}",
-        "order": " ".join(map(str, offsets[:24])) + " …" * (len(offsets) > 24),
-        "touched": storage.touched_bytes(t), "contiguous": "contiguous" if t.is_contiguous() else "not contiguous",
-        "view": f"✗ {call} does not exist" if plan.stride is None else f"✓ {call} exists, with stride {plan.stride}",
-        "reason": plan.reason,
-    } | ({"shared": repeated} if repeated else {})  # fmt: skip
-
-
 def of_roofline(view):
     (flops, nbytes), roof = view.cost(view.op), view.roof_of(view.op)
     rate = roof.attainable(flops / nbytes)
@@ -326,18 +310,6 @@ def some_bits(rng, view):
     special = [0, 1, fmt.sign_bit, fmt.max_code, fmt.sign_bit | fmt.max_code, fmt.sign_bit - 1, 1 << fmt.fraction_bits]
     code = rng.choice([*special, *(rng.getrandbits(fmt.bits) for _ in special)])
     view.format, view.bits, view.asked = fmt.name, f"{code:0{fmt.bits}b}", ""
-
-
-def some_strides(rng, view):
-    shape = [rng.choice((1, 2, 3, 4, 6)) for _ in range(rng.randint(0, 3))]
-    stride, offset = [rng.choice((0, 1, 2, 3, 4, 6, 8, 12)) for _ in shape], rng.randint(0, 5)
-    if rng.random() < 0.6:  # of a tensor in order, or of its transpose
-        stride, offset = [math.prod(shape[k + 1 :]) for k in range(len(shape))], 0
-        shape, stride = (shape[::-1], stride[::-1]) if rng.random() < 0.3 else (shape, stride)
-    if math.prod(shape) > 96 or offset + sum((n - 1) * k for n, k in zip(shape, stride, strict=True)) > 23:
-        return some_strides(rng, view)
-    wanted = rng.choice(([math.prod(shape)], shape[::-1], [2, -1], [shape[0] if shape else 1, -1], [3, 4, 2]))
-    view.shape, view.stride, view.offset, view.wanted = shape, stride, offset, wanted
 
 
 def some_roof(rng, view):
@@ -397,7 +369,7 @@ def some_timed_ops(rng, view):
     view.op, view.revealed = rng.choice(OPERATIONS).name, ["clock"]
 
 
-STATES = {"bits": (some_bits, of_bits), "strides": (some_strides, of_strides)}
+STATES = {"bits": (some_bits, of_bits)}
 STATES |= {"roofline": (some_roof, of_roofline), "budget": (some_budget, of_budget)}
 STATES |= {"timed_ops": (some_timed_ops, of_timed_ops)}
 MAKERS |= {"timed_ops": timed_ops}
@@ -435,7 +407,7 @@ def test_a_typed_number_is_rounded_as_in_python(page, name):
 
 
 # By mouse, finger and key: what is touched, how, and what the view then says.
-RIDGE, CELL, KNOB = 989.5e12 / 3.35e12, "svg[aria-label='the storage'] .cell", "slider stride of dimension 0 >> .knob"
+RIDGE = 989.5e12 / 3.35e12
 WALKS = {
     "bits": (explore.float_bits, [
         ("checkbox bit 6,", "tap", "", {"value": "1.5"}),
@@ -456,20 +428,6 @@ WALKS = {
         (".chip[aria-label^=float4_e2m1fn]", "click", "", {"fate": "500 is beyond 6, the largest number"}),
         ("button next above", "click", "", {"alert": "float4_e2m1fn has no number beyond 6."}),
         ("button next below", "click", "", {"alert": "", "value": "4", "fate": ""}),
-    ]),
-    "strides": (lambda: explore.strides(shape=[3], stride=[2], offset=1, wanted=[3]), [
-        ("slider offset >> .knob", "drag", (3, 0), {"order": "4 6 8"}),
-        (KNOB, "drag", (4, 0), {"order": "4 10 16"}),
-        (":focus", "press", "ArrowLeft", {"order": "4 9 14"}),
-        ("svg[aria-label^='a tensor'] .cell >> nth=2", "hover", "", {"law": "element (2,) → 4 + 2 × 5 = cell 14"}),
-        (f"{CELL} >> nth=9", "hover", "", {"law": "element (1,) → 4 + 1 × 5 = cell 9"}),
-        (f"{CELL} >> nth=10", "hover", "", {"law": "cell 10: no element is here"}),
-        ("slider walk", "press", "End", {"law": "element (2,) → 4 + 2 × 5 = cell 14"}),
-        ("textbox offset", "type", "50", {"order": "4 9 14", "alert": "in cell 60; the last cell is 23."}),
-        ("checkbox predict first", "check", "", {"order": None}),
-        ("combobox example", "choose", "its transpose", {"order": None}),
-        ("checkbox predict first", "uncheck", "", {"view": "✗ view(24) does not exist"}),
-        ("button transpose", "click", "", {"view": "✓ view(24) exists, with stride (1,)"}),
     ]),
     "roofline": (explore.roofline, [
         ("slider your guess of the ridge", "press", "ArrowRight", {"all": "13 FLOP/B"}),
@@ -526,7 +484,7 @@ def part(view, name):
     return view.get_by_role(role, name=label, exact=label in EXACT).locator(inside or ":scope")
 
 
-def touch(page, target, how, value, unit):
+def touch(page, target, how, value, unit=1):
     """Do something to a part of a view; a drag goes so many units to the right and down, a tap to the left end."""
     target.scroll_into_view_if_needed()
     box = target.bounding_box()
@@ -550,10 +508,9 @@ def test_a_view_answers_mouse_finger_and_key(page, kind):
     make, steps = WALKS[kind]
     opened = page(fragment(make()), fragment(make()))
     view, other = (opened.locator(VIEWS).nth(place) for place in (0, 1))
-    before, cells = numbers(other), view.locator(CELL)
-    unit = cells.nth(1).bounding_box()["x"] - cells.nth(0).bounding_box()["x"] if kind == "strides" else 1
+    before = numbers(other)
     for name, how, value, says in steps:
-        touch(opened, part(view, name), how, value, unit)
+        touch(opened, part(view, name), how, value)
         for place, words in says.items():
             if words is None:
                 expect(shown(view, place)).to_have_count(0)

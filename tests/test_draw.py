@@ -19,7 +19,6 @@ from helpers.model import MODELS
 from helpers.roofline import Roofline
 
 GPT2, LLAMA = MODELS["GPT-2 small"], MODELS["Llama 3 8B"]
-MATRIX = torch.arange(10, 22).view(3, 4)
 H100, CPU = Roofline(989.5e12, 3.35e12), Roofline(180e9, 40e9)
 OPS = [
     draw.Point(name, x, measured=CPU.attainable(x) * share)
@@ -33,10 +32,6 @@ SWEEP = {2**14: 3e11, 2**20: 1e9, 2**24: 1e11}
 GALLERY = {
     "bits": lambda: draw.bits(0x3F80, "bfloat16"), "ranges": lambda: draw.ranges(mark=1e-8),
     "spacing": lambda: draw.spacing(["bfloat16", "float16"], 2**-28, 2**12, "title", marks=[1e-8, 1000]),
-    "storage": lambda: draw.storage(MATRIX, "title", trace=(2, 1)),
-    "storage of views": lambda: draw.storage({"x": MATRIX, "x[1]": MATRIX[1], "x.t()": MATRIX.t()}, "title"),
-    "storage of an expand": lambda: draw.storage(torch.arange(4).expand(2, 3, 4), "title"),
-    "merging": lambda: draw.merging({"x": MATRIX, "the transpose of x": MATRIX.t()}, "title"),
     "strips": lambda: draw.strips({"(a b)": [0, 0, 1, 1]}, "title", "position"), "lines": lambda: chart(),
     "wide range": lambda: draw.lines({"a": (range(30), [10.0**-p for p in range(30)])}, "t", "x", "y", log="y"),
     "bars": lambda: draw.bars({"a": 0.4, "b": 6.0}, "title", "MFU", ("limit", 1.0)),
@@ -243,10 +238,6 @@ def test_an_empty_text_widens_the_cell_before_it():
 @pytest.mark.parametrize(("call", "words"), [
     (lambda: draw.roofline({}), "needs a roof at least"),
     (lambda: draw.roofline({"CPU": CPU}, moves=[("a", "b")]), "there is no point a, b"),
-    (lambda: draw.storage(torch.zeros(25), "t"), "1 to 24 cells and at most 6 tensors, got 25 and 1"),
-    (lambda: draw.storage(torch.zeros(2, 2, 2, 2), "t"), "at most 3 dimensions"),
-    (lambda: draw.storage({"x": MATRIX, "y": MATRIX.clone()}, "t"), "y has another storage"),
-    (lambda: draw.merging({"x": MATRIX[0]}, "t"), "at least 2 × 2"),
     (lambda: draw.bars({"a": -1.0}, "t", "x"), "of 0 or more each"),
     (lambda: draw.bars({"a": dict.fromkeys("pqrstuv", 1)}, "t", "x"), "1 to 6 parts"),
     (lambda: draw.dots({"a": 0.0}, "t", "x"), "only values above 0"),

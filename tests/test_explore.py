@@ -66,10 +66,7 @@ def test_an_op_under_the_roof_costs_what_is_counted(op, function, sizes, dtype):
 @pytest.mark.parametrize(("make", "arguments", "error", "words"), [
     (explore.float_bits, {"value": 1.0, "fmt": "float17"}, ValueError, "no floating-point format 'float17'"),
     (explore.float_bits, {"value": math.nan, "fmt": "float4_e2m1fn"}, ValueError, "float4_e2m1fn has no NaN"),
-    (explore.strides, {"offset": 7}, RuntimeError, "out of bounds for storage of size 192"),
-    (explore.strides, {"shape": [1, 97], "stride": [0, 0]}, ValueError, "at most 3 dimensions and 96 elements"),
-    (explore.strides, {"stride": [6, -1]}, TraitError, "should not be less than 0"),
-    (explore.strides, {"strides": [6, 1]}, TypeError, "this view has no strides, only offset, predicted"),
+    (explore.walk, {"loops": "ij"}, TypeError, "this view has no loops, only lines, order, predicted"),
     (explore.roofline, {"machine": "abacus"}, TraitError, "'machine' trait"),
     (explore.roofline, {"machine": "Google TPU v5e", "dtype": "float64"}, ValueError, "no rate for float64 on its"),
 ])  # fmt: skip

@@ -2,7 +2,7 @@
 
 Where nothing can be drawn (GitHub, a terminal) a stored picture and words stand for it. Each line names a file:
 
-- views: Bits (as float_bits), Strides (as strides), Roof (as roofline), Plan (as transformer_budget)
+- views: Bits (as float_bits), Roof (as roofline), Plan (as transformer_budget)
 - note: Note (as note), offset, shape and stride found by hand
 - walk: Walk (as walk), a grid read in some order through a small cache
 - timed_ops: TimedOps (as timed_ops), the reader's own ops under the measured roof
@@ -17,5 +17,4 @@ from helpers.explore.view import MIME, live
 from helpers.explore.views import Bits as float_bits
 from helpers.explore.views import Plan as transformer_budget
 from helpers.explore.views import Roof as roofline
-from helpers.explore.views import Strides as strides
 from helpers.explore.walk import Walk as walk

@@ -1,4 +1,4 @@
-"""The four views: their state, and the picture of the first one."""
+"""The three views: their state, and the picture of the first one."""
 
 from dataclasses import asdict, replace
 from typing import Any
@@ -11,7 +11,6 @@ from helpers.explore.view import GIVEN, STATE, View
 from helpers.formats import FloatFormat
 from helpers.model import MODELS, Config
 from helpers.roofline import Roofline
-from helpers.storage import plan_view
 
 _FIRST = "NVIDIA H100 SXM5"
 _SPECS = {spec.name: spec for spec in specs.table()}
@@ -44,29 +43,6 @@ class Bits(View, module="bits.js"):
 
     def _drawing(self) -> draw.Drawing:
         return draw.bits(int(self.bits, 2), self.format)
-
-
-class Strides(View, module="strides.js"):
-    """Shape, stride and offset, to be moved: the cells touched, in order, and whether a wanted view exists and why.
-
-    Raises RuntimeError, as PyTorch does, for a tensor that does not fit on the 24 int64 cells of the storage.
-    """
-
-    shape, stride = (List(Int(min=0), first).tag(**STATE) for first in ([4, 6], [6, 1]))
-    offset, wanted = Int(0, min=0).tag(**STATE), List(Int(min=-1), [24]).tag(**STATE)
-    cells, most = (Int(number).tag(**GIVEN) for number in (24, 96))
-
-    @property
-    def tensor(self) -> torch.Tensor:
-        """The tensor that the state describes; its values are the offsets."""
-        return torch.as_strided(torch.arange(self.cells), self.shape, self.stride, self.offset)
-
-    def _drawing(self) -> draw.Drawing:
-        values = torch.arange(30, 30 + self.cells)  # none looks like its offset
-        shown = torch.as_strided(values, self.shape, self.stride, self.offset)
-        plan = plan_view(self.shape, self.stride, self.wanted)
-        verdict = plan.reason if plan.stride is None else f"yes, with stride {plan.stride}"
-        return draw.storage(shown, f"View as {tuple(self.wanted)}: {verdict}")
 
 
 ITEMSIZES = {"float64": 8, "float32": 4, "tfloat32": 4, "bfloat16": 2, "float16": 2} | {
