@@ -4,9 +4,11 @@ B texts of T tokens; D, H, F, L, V, N as in `helpers.model`. FLOPs of elementwis
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from numbers import Real
+from types import SimpleNamespace
+from typing import Any
 
 import torch
 
@@ -65,6 +67,7 @@ class _Pass:
     new: int
     seen: int
     fused: bool
+    least: Callable[..., int] = min
 
     @property
     def rows(self) -> int:
@@ -131,7 +134,7 @@ class _Pass:
         router = self.linear("router", "b t e", config.width, config.experts, config.experts if biased else 0)
         # A token is handed to each of its experts, so that they work on `chosen` times as many.
         each = replace(self, batch=self.batch * config.chosen)
-        used = min(config.experts, each.rows)  # as many as the tokens can choose
+        used = self.least(config.experts, each.rows)  # as many as the tokens can choose
         experts = [
             replace(part, parameters=config.experts * part.parameters, used=used * part.parameters)
             for part in each._gated(biased)
@@ -157,6 +160,17 @@ class _Pass:
         """The residual."""
         numbers = self.rows * self.config.width
         return _Part("add", "b t d", numbers, 3 * numbers)
+
+    def block(self) -> list[_Part]:
+        """All of it, in order."""
+        inner = [self.norm()] if self.config.norms > 2 else []  # Gemma norms what it adds, too
+        first, second = [self.norm(), *self.attention()], [self.norm(), *self.mlp()]
+        return [*first, *inner, self.add(), *second, *inner, self.add()]
+
+    def kernel(self, part: _Part, number: int) -> str:
+        """The name of the kernel that a part runs in."""
+        in_attention = self.fused and part.name in ("scores", "softmax", "weighted sum")
+        return "attention" if in_attention else f"{part.name} {number}"
 
 
 def block_costs(
@@ -188,12 +202,9 @@ def block_costs(
     _require(config, tokens=tokens, batch=batch, itemsize=itemsize)
     whole_number(window, "window", least=0)
     work = _Pass(config, batch, tokens, 1 if decode else tokens, min(tokens, window or tokens), fused)
-    inner = [work.norm()] if config.norms > 2 else []  # Gemma norms what it adds, too
-    parts = [work.norm(), *work.attention(), *inner, work.add(), work.norm(), *work.mlp(), *inner, work.add()]
     boxes = []
-    for number, part in enumerate(parts):
+    for number, part in enumerate(work.block()):
         read = part.parameters if part.used is None else part.used
-        in_attention = fused and part.name in ("scores", "softmax", "weighted sum")
         boxes.append(
             Box(
                 part.name,
@@ -203,9 +214,37 @@ def block_costs(
                 part.flops,
                 bytes=_whole(itemsize * (read + part.moved)),
                 kept=0 if decode else _whole(itemsize * part.kept) + part.statistics,
-                kernel="attention" if in_attention else f"{part.name} {number}",
+                kernel=work.kernel(part, number),
             )
         )
+    return boxes
+
+
+def block_formulas(config: Config, *, fused: bool = True) -> list[dict[str, Any]]:
+    """The boxes of `block_costs` as dictionaries, with sympy expressions of these letters in place of numbers.
+
+    b texts, t tokens worked on of each, which look at s; d, f, h, kv, c: width, hidden width, heads, key heads,
+    channels of a head; e experts, of which a token uses k; z bytes of one number. In decoding t is 1, nothing is kept.
+
+    >>> block_formulas(MODELS["GPT-2 small"])[2]["flops"]  # the scores
+    2*b*c*h*s*t
+    """
+    import sympy  # here, since it takes a while and only this needs it
+
+    b, t, s, d, f, h, c, e, k, z = sympy.symbols("b t s d f h c e k z", integer=True, positive=True)
+    kv = h if config.key_heads == config.heads else sympy.Symbol("kv", integer=True, positive=True)
+    sizes = {"width": d, "hidden": f, "heads": h, "key_heads": kv, "channels": c, "chosen": k}
+    sizes |= {"query_width": h * c, "key_width": kv * c, "experts": e if config.experts else 0}
+    same = {name: getattr(config, name) for name in ("family", "biases", "norms", "activation", "qk_norm", "sinks")}
+    letters: Any = SimpleNamespace(**sizes, **same)
+    work = _Pass(letters, b, s, t, s, fused, sympy.Min)
+    boxes = []
+    for number, part in enumerate(work.block()):
+        read = part.parameters if part.used is None else part.used
+        costs = {"parameters": part.parameters, "flops": part.flops, "bytes": z * (read + part.moved)}
+        costs["kept"] = z * part.kept + part.statistics
+        same = {"name": part.name, "shape": part.shape, "layout": part.layout, "kernel": work.kernel(part, number)}
+        boxes.append(same | costs)
     return boxes
 
 

@@ -5,11 +5,13 @@ Where nothing can be drawn (GitHub, a terminal) a stored picture and words stand
 - views: Bits (as float_bits), Roof (as roofline), Plan (as transformer_budget)
 - note: Note (as note), offset, shape and stride found by hand
 - walk: Walk (as walk), a grid read in some order through a small cache
+- card: BlockCard (as block_card), one block with what every lesson says about its boxes
 - timed_ops: TimedOps (as timed_ops), the reader's own ops under the measured roof
 - nest: Nest (as nest), an einsum as a box of loops
 - view: live, MIME, and what the views have in common
 """
 
+from helpers.explore.card import BlockCard as block_card
 from helpers.explore.nest import Nest as nest
 from helpers.explore.note import Note as note
 from helpers.explore.timed_ops import TimedOps as timed_ops

@@ -284,8 +284,11 @@ export function opens(ui, name, text, parts) {
     sources.length > 0 && h("p", { class: "sources" }, sources))];
 }
 
-// The tint of a dimension of the course: b t h c d f.
-export const dimension = (letter) => (/^[bthcdf]$/i.test(letter) ? `dim dim-${letter.toLowerCase()}` : "");
+// The tint of a dimension of the course: b t h c d f; s are tokens, too, and kv heads.
+export function dimension(letter) {
+  const named = { s: "t", kv: "h" }[letter] ?? letter.toLowerCase();
+  return /^[bthcdf]$/.test(named) ? `dim dim-${named}` : "";
+}
 
 // ---- Scales and marks -----------------------------------------------------------------------------------------------
 // A scale is a function from values to pixels. `value(pixel)` goes back and stays within the ends, `hold(x)` clamps a
