@@ -147,7 +147,7 @@ function kernelCells(ui, now, kernel) {
     bytes: number(ui, `bytes of ${label}`, bytes, formula(ui, now, kernel.boxes, "bytes")),
     "FLOP/B": [number(ui, `intensity of ${label}`, intensity(ratio), [{ letter: "FLOPs", value: flops }, " / ", { letter: "bytes", value: bytes },
       { letter: "", value: "", source: `the ridge of the ${kernel.unit} unit is at ${ridge.toFixed(0)} FLOP/B` }]),
-    h("span", { class: `side ${kernel.bound}`, title: `the ridge is at ${ridge.toFixed(0)}` }, side)],
+    h("span", { class: `flank ${kernel.bound}`, title: `the ridge is at ${ridge.toFixed(0)}` }, side)],
     time: [number(ui, `least time of ${label}`, duration(kernel.seconds), ["max(",
       { letter: "FLOPs / peak", value: si(kernel.compute, "s"), source: `${flops} at ${si(kernel.peak, "FLOP/s")} of the ${kernel.unit} unit` }, ", ",
       { letter: "bytes / bandwidth", value: si(kernel.move, "s"), source: `${bytes} at ${si(now.machine.bandwidth, "B/s")}` }, ")"]),
@@ -158,14 +158,14 @@ function kernelCells(ui, now, kernel) {
 }
 
 // A box, and before the answer a button that marks it.
-function chip(ui, now, kernel, box, ask) {
+function pill(ui, now, kernel, box, ask) {
   const { upto, only } = ui.state;
   const open = ask?.marks && !ask.guess.told;
   const dead = only && box.label !== only;
   const bound = upto >= 5 && !dead && !(ask?.rule === "memory" && open) ? kernel.bound : "";
   const early = { 3: !open && box.layout === "copy", 4: box.parameters > 0 }[upto] ? "dark" : "";
   const words = box.name === "add" ? "+" : box.name;
-  const look = `chip ${bound || early} ${box.name === "add" ? "round" : ""}`;
+  const look = `pill ${bound || early} ${box.name === "add" ? "round" : ""}`;
   if (!open) return [h("span", { class: look, title: box.name }, words), ask?.marks && h("span", { class: "tickmark" }, ask.verdictOf(box.label))];
   const marked = ask.marked.includes(box.label);
   const toggle = () => ask.guess.make(marked ? ask.marked.filter((other) => other !== box.label) : [...ask.marked, box.label]);
@@ -198,7 +198,7 @@ function table(ui, now, ask) {
     const cells = boxCells(ui, now, box);
     const shared = place === 0 ? kernelCells(ui, now, kernel) : {};
     const rows = kernel.boxes.length;
-    const first = h("th", { scope: "row", style: `min-width: ${wide}px` }, wires(now, now.boxes.indexOf(box), row, wide), chip(ui, now, kernel, box, ask));
+    const first = h("th", { scope: "row", style: `min-width: ${wide}px` }, wires(now, now.boxes.indexOf(box), row, wide), pill(ui, now, kernel, box, ask));
     return h("tr", { style: `height: ${row}px` }, first, columns.map((column) => {
       const blank = only && !kernel.boxes.some((other) => other.label === only);
       if (column.name in cells) return cell(column, blank ? "" : cells[column.name]);
