@@ -163,7 +163,7 @@ function wantedGrid(ui, now, unit, tall) {
       "aria-label": `wanted: ${name}, ${grid.map((cell) => values[cell]).join(" ")}` }, cells));
 }
 
-function ownGrid(ui, now, unit, tall) {
+function ownGrid(ui, now, unit, tall, open) {
   const { values, shape } = ui.state;
   const room = ui.narrow ? ui.width - 20 : 15 * unit;
   const layout = spread(shape, unit, room);
@@ -190,7 +190,7 @@ function ownGrid(ui, now, unit, tall) {
     s("svg", { width: layout.width + 20, height: Math.max(layout.height, tall) + 20, role: "group", class: "own",
       "aria-label": `a tensor of shape ${tuple(shape)}`, onpointerleave: () => point(ui, {}) },
     hatching(ui), grid, before && s("rect", { width: before.width, height: before.height, class: "ghost" }),
-    shape.length > 0 && corner(ui, layout)));
+    shape.length > 0 && !open && corner(ui, layout)));
 }
 
 const sizes = (shape) => ["shape (", shape.map((size, k) => [k > 0 && ", ",
@@ -218,7 +218,7 @@ const litCell = (ui, now) => ui.own.cell ?? now.found[ui.own.element]?.cell;
 function measure(ui) {
   const { values, shape } = ui.state;
   const count = values.length + BEYOND;
-  const columns = ui.width >= count * 1.9 * ui.em ? count : count > 20 ? 16 : 12;
+  const columns = ui.width >= count * 1.65 * ui.em ? count : count > 20 ? 16 : 12;
   const side = Math.floor(Math.min((ui.width - 2) / columns, 2.3 * ui.em));
   const lane = Math.max(1.45 * ui.em, 25);
   const head = (shape.length + 1) * lane;
@@ -234,7 +234,7 @@ function measure(ui) {
 
 function strip(ui, now) {
   const { em } = ui;
-  const { values, shape, stride, offset, task } = ui.state;
+  const { values, shape, task } = ui.state;
   const size = measure(ui);
   const asked = "cell" in now.task && !ui.guess(task).told;
   const press = (cell) => (asked ? ui.set({ predicted: { ...ui.state.predicted, [task]: cell },
@@ -249,7 +249,7 @@ function strip(ui, now) {
     return s("g", { onpointerover: () => !asked && point(ui, { cell }), onclick: () => !beyond && press(cell), role: asked && !beyond ? "button" : null,
       tabindex: asked && !beyond ? 0 : null, "aria-label": asked && !beyond ? `cell ${cell}` : null,
       onkeydown: (event) => asked && event.key === "Enter" && press(cell) },
-    box([x, y], size.side, look, beyond ? "" : values[cell], em),
+    box([x, y], size.side, look, beyond || asked ? "" : values[cell], em),
     beyond && reached.has(cell) && s("rect", { x: x + 0.5, y: y + 0.5, width: size.side - 1, height: size.side - 1, fill: ui.hatch }),
     s("text", { x: x + size.side / 2, y: y + size.side + 1.05 * em, class: times > 1 ? "name bad bold" : "soft", "text-anchor": "middle" },
       times > 1 ? `×${times}` : cell));
@@ -392,7 +392,7 @@ export default picture({
     const tall = (now.task.grid ? 5 : 4) * unit;
     ui.tell(asked ? "" : `${noteText(ui.state)}${now.done ? ", as wanted" : ""}`);
     return [chips(ui), question(ui, now),
-      h("div", { class: "beside note" }, now.task.grid && wantedGrid(ui, now, unit, tall), ownGrid(ui, now, unit, tall),
+      h("div", { class: "beside note" }, now.task.grid && wantedGrid(ui, now, unit, tall), ownGrid(ui, now, unit, tall, asked),
         h("div", {}, asked ? null : fields(ui), asked ? null : facts(ui, now))),
       strip(ui, now)];
   },
