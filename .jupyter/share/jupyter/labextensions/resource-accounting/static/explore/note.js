@@ -172,7 +172,7 @@ function ownGrid(ui, now, unit, tall, open) {
   const asked = "cell" in now.task ? ui.state.task.match(/\d+/g).map(Number) : null;
   const look = ({ index, cell }, place) => [now.inside({ cell }) ? "touched" : "outside", cell === lit ? "lit" : "",
     now.task.grid && !now.right(place) ? "wrong" : "", asked && `${index}` === `${asked}` ? "wanted" : ""].join(" ");
-  const cells = now.found.map((element, place) => s("g", { onpointerover: () => point(ui, { element: place }) },
+  const cells = now.found.map((element, place) => s("g", { onpointerover: (event) => hover(ui, event, { element: place }) },
     box(layout.place(element.index), unit, look(element, place),
       now.inside(element) ? values[element.cell] : "", ui.em),
     !now.inside(element) && s("rect", { x: layout.place(element.index)[0] + 0.5, y: layout.place(element.index)[1] + 0.5,
@@ -188,7 +188,7 @@ function ownGrid(ui, now, unit, tall, open) {
   const before = ui.before && ui.before.shape.length <= 2 && `${ui.before.shape}` !== `${shape}` && spread(ui.before.shape, unit, room);
   return h("div", {}, h("p", { class: "name" }, now.task.grid ? "your note reads" : sizes(shape)),
     s("svg", { width: layout.width + 20, height: Math.max(layout.height, tall) + 20, role: "group", class: "own",
-      "aria-label": `a tensor of shape ${tuple(shape)}`, onpointerleave: () => point(ui, {}) },
+      "aria-label": `a tensor of shape ${tuple(shape)}`, onpointerleave: (event) => hover(ui, event, {}) },
     hatching(ui), grid, before && s("rect", { width: before.width, height: before.height, class: "ghost" }),
     shape.length > 0 && !open && corner(ui, layout)));
 }
@@ -213,6 +213,14 @@ function corner(ui, layout) {
 
 const point = (ui, { element = null, cell = null }) =>
   (ui.own.element !== element || ui.own.cell !== cell) && ui.keep({ element, cell });
+// A picture that moves under a pointer at rest does not count: keys may be choosing.
+function hover(ui, { clientX, clientY }, what) {
+  const place = `${clientX} ${clientY}`;
+  if (ui.own.pointer === place) return;
+  ui.own.pointer = place;
+  point(ui, what);
+}
+
 const litCell = (ui, now) => ui.own.cell ?? now.found[ui.own.element]?.cell;
 
 function measure(ui) {
@@ -246,7 +254,7 @@ function strip(ui, now) {
     const times = now.cells.get(cell)?.length ?? 0;
     const beyond = cell >= values.length;
     const look = [beyond ? "beyond" : "", times && !asked ? "touched" : "", cell === lit ? "lit" : ""].join(" ");
-    return s("g", { onpointerover: () => !asked && point(ui, { cell }), onclick: () => !beyond && press(cell), role: asked && !beyond ? "button" : null,
+    return s("g", { onpointerover: (event) => hover(ui, event, asked ? {} : { cell }), onclick: () => !beyond && press(cell), role: asked && !beyond ? "button" : null,
       tabindex: asked && !beyond ? 0 : null, "aria-label": asked && !beyond ? `cell ${cell}` : null,
       onkeydown: (event) => asked && event.key === "Enter" && press(cell) },
     box([x, y], size.side, look, beyond || asked ? "" : values[cell], em),
@@ -256,7 +264,7 @@ function strip(ui, now) {
   });
   const marks = asked ? [] : [...shape.map((_, k) => strideMark(ui, size, k)), offsetMark(ui, size)];
   return s("svg", { width: ui.width, height: size.height, role: "group", "aria-label": "the storage",
-    onpointerleave: () => point(ui, {}) }, hatching(ui), cells, asked ? null : hops(ui, now, size), marks);
+    onpointerleave: (event) => hover(ui, event, {}) }, hatching(ui), cells, asked ? null : hops(ui, now, size), marks);
 }
 
 function mark(ui, size, level, cell, look, options, text, from = null, ghost = null) {
@@ -389,7 +397,8 @@ export default picture({
     const told = ui.guess(ui.state.task).told;
     const asked = ("cell" in now.task || (!now.task.grid && ui.state.view.length > 0)) && !told; // the answer would stand below
     const unit = Math.floor(Math.min(1.75 * ui.em, (ui.width - 20) / 13));
-    const tall = (now.task.grid ? 5 : 4) * unit;
+    const shapes = Object.values(ui.state.tasks).flatMap(({ start, shape }) => [start.shape, shape ?? []]);
+    const tall = Math.max(3, ...shapes.map((shape) => shape.at(-2) ?? 1)) * unit; // of all tasks, so that none moves the strip
     ui.tell(asked ? "" : `${noteText(ui.state)}${now.done ? ", as wanted" : ""}`);
     return [chips(ui), question(ui, now),
       h("div", { class: "beside note" }, now.task.grid && wantedGrid(ui, now, unit, tall), ownGrid(ui, now, unit, tall, asked),
