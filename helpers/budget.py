@@ -99,7 +99,11 @@ class _Pass:
 
     def attention(self) -> list[_Part]:
         """From the normalized input to what is added to the residual."""
-        config, rows, layout = self.config, self.rows, "" if self.fused else "copy"  # einsum lays operands out anew
+        config, rows = self.config, self.rows
+        # einsum lays operands out anew where texts and heads, or heads and tokens, do not merge into one dimension.
+        apart, several, shared = not self.fused, self.batch != 1, config.key_heads != config.heads
+        scores_layout = "copy" if apart and (several or shared) else ""
+        sum_layout = "copy" if apart and several else ""
         d, q, k, heads = config.width, config.query_width, config.key_width, config.heads
         biases = {"query": q, "key": k, "value": k}
         bias = sum(size for name, size in biases.items() if name in config.biases)
@@ -119,12 +123,12 @@ class _Pass:
         statistics = 4 * sums if self.fused else self.new * self.tokens  # logarithms of the sums, or a mask
         sinks = heads if config.sinks else 0
         parts += [
-            _Part("scores", "b h t s", products, queries + keys + written, queries + keys, layout=layout),
+            _Part("scores", "b h t s", products, queries + keys + written, queries + keys, layout=scores_layout),
             _Part("softmax", "b h t s", 6 * scores - 2 * sums, 2 * written, written, sinks, statistics=statistics),
-            _Part("weighted sum", "b t h c", products, queries + keys + written, keys, layout=layout),
+            _Part("weighted sum", "b t h c", products, queries + keys + written, keys, layout=sum_layout),
         ]
         out = d if "output" in config.biases else 0
-        return [*parts, self.linear("output", "b t d", q, d, out, layout or "view")]
+        return [*parts, self.linear("output", "b t d", q, d, out, "copy" if apart else "view")]
 
     def mlp(self) -> list[_Part]:
         """From the normalized input to what is added to the residual: one MLP, or the chosen experts."""
@@ -238,13 +242,14 @@ def block_formulas(config: Config, *, fused: bool = True) -> list[dict[str, Any]
     sizes |= {"query_width": h * c, "key_width": kv * c, "experts": e if config.experts else 0}
     same = {name: getattr(config, name) for name in ("family", "biases", "norms", "activation", "qk_norm", "sinks")}
     letters: Any = SimpleNamespace(**sizes, **same)
-    work = _Pass(letters, b, s, t, s, fused, sympy.Min)
+    work, one = (_Pass(letters, texts, s, t, s, fused, sympy.Min) for texts in (b, 1))
     boxes = []
-    for number, part in enumerate(work.block()):
+    for number, (part, of_one) in enumerate(zip(work.block(), one.block(), strict=True)):
         read = part.parameters if part.used is None else part.used
         costs = {"parameters": part.parameters, "flops": part.flops, "bytes": z * (read + part.moved)}
         costs["kept"] = z * part.kept + part.statistics
-        same = {"name": part.name, "shape": part.shape, "layout": part.layout, "kernel": work.kernel(part, number)}
+        same = {"name": part.name, "shape": part.shape, "layout": part.layout, "layout of one text": of_one.layout}
+        same["kernel"] = work.kernel(part, number)
         boxes.append(same | costs)
     return boxes
 
