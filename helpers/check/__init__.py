@@ -25,4 +25,3 @@ the same spellings.
 
 from helpers.check.guess import Comparison, compare
 from helpers.check.judge import Verdict, check
-from helpers.check.recorded import MIME, answers, record, request

@@ -18,6 +18,7 @@ from helpers.exercises import Exercise
 
 _USUAL_TOLERANCE = 1e-6
 _LONGEST_RANGE = 10_000
+_MOST_NUMBERS = 10_000  # of a tensor that is looked through
 # How far off a value is, in words: the largest factor for which they hold.
 _HOW_FAR = [
     (1.1, "at most a tenth"), (2, "at most a factor of two"), (10, "at most a factor of ten"),
@@ -29,12 +30,13 @@ _HOW_FAR = [
 class Failed:
     """The outcome of a call that raised, or that cannot be judged. `kind` is the same for the same mistake.
 
-    line: that of the learner's function where it happened, if it is known.
+    line: that of the learner's function where it happened, if it is known. whole: the error, uncut.
     """
 
     kind: str
     sentence: str
     line: str = ""
+    whole: str = ""
 
 
 def untouched(answer: Any) -> bool:
@@ -66,6 +68,22 @@ def _from_decimal(number: Decimal) -> int | float | Fraction:
         return float(number)
     exact = Fraction(number)
     return exact.numerator if exact.denominator == 1 else exact
+
+
+def flat(outcome: Any) -> list[float]:
+    """The numbers of an outcome in their order. Raises TypeError for another, ValueError for NaN, inf or too many."""
+    if isinstance(outcome, torch.Tensor):
+        if outcome.numel() > _MOST_NUMBERS:
+            raise ValueError("too many numbers to look through")
+        outcome = outcome.detach().cpu()
+    outcome = plain(outcome)
+    if isinstance(outcome, list | tuple):
+        return [value for entry in outcome for value in flat(entry)]
+    if not is_number(outcome):
+        raise TypeError(f"no number: {type(outcome).__name__}")
+    if not math.isfinite(outcome):
+        raise ValueError("not finite")
+    return [float(outcome)]
 
 
 def difference(found: Any, right: Any, exercise: Exercise, tell: bool = True) -> str | None:

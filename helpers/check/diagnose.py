@@ -1,99 +1,51 @@
 """What a wrong answer did: rules that look at its outcomes beside the right ones, each of which may say a sentence.
 
 A rule takes an `Attempt` and returns one true sentence, or None where it has nothing to say. `RULES` and
-`RULES_OF_CALLS` list them; the first that speaks is heard. So a new rule is a function and its place on a list.
+`RULES_OF_CALLS` list them; the first that speaks is heard. So a new rule is a function and its place on a list: those
+for the formula of an answer are in `formulas`, for tensors, lists and decisions in `tensors`, for errors in `errors`,
+for single values in `values`; `nearest` looks for one edit of the source.
 """
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import torch
 
+from helpers.check import errors, formulas, tensors
 from helpers.check.answers import Failed, difference, is_number, plain
-from helpers.check.costs import known_costs
-from helpers.check.run import known
+from helpers.check.attempt import Attempt
+from helpers.check.costs import dearest, known_costs
+from helpers.check.monomials import fraction_text, is_plain
+from helpers.check.nearest import nearest_slip
+from helpers.check.values import quantity
 from helpers.check.wording import numeral
 from helpers.exercises import Exercise
 
 NOTHING = "The hint below may help."
-_MOST_NUMBERS = 10_000  # of a tensor that is looked through
 _EXACTLY = 1e-6  # relative
 _TIMES = {2: "twice the right one", 0.5: "half of the right one", -1: "right but for its sign"}
 _ROUNDINGS = ((math.ceil, "up"), (math.floor, "down"), (round, "to the nearest whole number"))
 
 
-@dataclass(frozen=True)
-class Attempt:
-    """A wrong answer, or a right one that costs too much.
-
-    outcomes: what it gave for each of `exercise.inputs`; a call that went wrong is a `Failed`.
-    function: the learner's own, wrapped so that more calls are safe: on copies, within what is left of its time, with
-        a `Failed` where it raises or runs out of time. None for a value.
-    costs: of each scored call, for a right answer that costs too much; otherwise empty.
-    """
-
-    exercise: Exercise
-    outcomes: Sequence[Any]
-    function: Callable[..., Any] | None = None
-    costs: Sequence[float] = ()
-
-    @cached_property
-    def rights(self) -> list[Any]:
-        """The right outcomes."""
-        return self.of(self.exercise.oracle)
-
-    def of(self, formula: Callable[..., Any]) -> list[Any]:
-        """The outcomes of the oracle or of a wrong formula."""
-        return [known(self.exercise, formula, place) for place in range(len(self.outcomes))]
-
-    @cached_property
-    def numbers(self) -> list[tuple[list[float], list[float]]]:
-        """For each call the numbers found and the right ones, in their order; empty where some are no numbers."""
-        try:
-            return [(_flat(mine), _flat(true)) for mine, true in zip(self.outcomes, self.rights, strict=True)]
-        except (TypeError, ValueError, RuntimeError, OverflowError):
-            return []
-
-    @cached_property
-    def pairs(self) -> list[tuple[float, float]]:
-        """Each number found with the right one; empty where their numbers differ, or nothing varies."""
-        if any(len(mine) != len(true) for mine, true in self.numbers):
-            return []
-        pairs = [pair for mine, true in self.numbers for pair in zip(mine, true, strict=True)]
-        varies = len(self.numbers) > 1 and len({true for _, true in pairs}) > 1
-        return pairs if varies else []
-
-    @property
-    def asks_for_whole_numbers(self) -> bool:
-        """Whether all right numbers are whole."""
-        return all(true.is_integer() for _, true in self.pairs)
-
-
-def _flat(outcome: Any) -> list[float]:
-    """The numbers of an outcome in their order. Raises TypeError for another, ValueError for NaN, inf or too many."""
-    if isinstance(outcome, torch.Tensor):
-        if outcome.numel() > _MOST_NUMBERS:
-            raise ValueError("too many numbers to look through")
-        outcome = outcome.detach().cpu()
-    outcome = plain(outcome)
-    if isinstance(outcome, list | tuple):
-        return [value for entry in outcome for value in _flat(entry)]
-    if not is_number(outcome):
-        raise TypeError(f"no number: {type(outcome).__name__}")
-    if not math.isfinite(outcome):
-        raise ValueError("not finite")
-    return [float(outcome)]
-
-
 def explain(attempt: Attempt) -> str:
     """One sentence about what is wrong; where nothing is known, that the hint may help."""
     rules = RULES
-    if attempt.exercise.cases and not attempt.costs:
+    if attempt.costs:
+        rules += RULES_OF_COSTS
+    elif not attempt.exercise.cases:
+        rules += RULES_OF_VALUES
+    else:
         rules += RULES_OF_CALLS
-    return next(filter(None, (rule(attempt) for rule in rules)), NOTHING)
+    return next(filter(None, (_said(rule, attempt) for rule in rules)), NOTHING)
+
+
+def _said(rule: "Rule", attempt: Attempt) -> str | None:
+    """What a rule says; nothing where it fails, since the verdict matters more."""
+    try:
+        return rule(attempt)
+    except Exception:
+        return None
 
 
 # ---- The rules.
@@ -121,6 +73,15 @@ def _same_outcome(exercise: Exercise, found: Any, theirs: Any, right: Any) -> bo
     if isinstance(right, torch.Tensor) and isinstance(found, torch.Tensor) != isinstance(theirs, torch.Tensor):
         return False  # elsewhere a tensor is a spelling of a number
     return difference(found, theirs, exercise) is None
+
+
+def dear_op(attempt: Attempt) -> str | None:
+    """The op that a cheaper answer does without."""
+    answer = attempt.answer
+    if not answer or attempt.exercise.cost == "flops":
+        return None
+    name = answer.place.run(lambda: dearest(attempt.exercise, answer.learner))
+    return f"Most of it is in `{name}`: it can be done without." if name else None
 
 
 def opposite(attempt: Attempt) -> str | None:
@@ -158,17 +119,17 @@ def constant_ratio(attempt: Attempt) -> str | None:
     zeros_agree = all(not mine for mine, true in attempt.pairs if not true)
     if not ratios or not zeros_agree or not _all_equal(ratios):
         return None
-    ratio = round(ratios[0], 6)
-    if ratio in (0, 1):
+    ratio = ratios[0]
+    if math.isclose(ratio, 1, rel_tol=_EXACTLY) or not is_plain(ratio):
         return None
-    if ratio in _TIMES:
-        return f"In every case it is {_TIMES[ratio]}."
-    factor = ratio if abs(ratio) >= 1 else round(1 / ratios[0], 6)
-    if factor != round(factor, 3):  # the root of something
-        return None
-    if factor == ratio:
-        return f"In every case it is {numeral(factor)} times the right one."
-    return f"In every case it is the right one divided by {numeral(factor)}."
+    usual = next((words for times, words in _TIMES.items() if math.isclose(ratio, times, rel_tol=_EXACTLY)), None)
+    if usual:
+        return f"In every case it is {usual}."
+    size = fraction_text(abs(ratio))
+    sign = "-" if ratio < 0 else ""
+    if abs(ratio) > 1 or "/" in size:
+        return f"In every case it is {sign}{size} times the right one."
+    return f"In every case it is the right one divided by {sign}{fraction_text(1 / abs(ratio))}."
 
 
 def constant_difference(attempt: Attempt) -> str | None:
@@ -212,14 +173,38 @@ def sometimes_off_by_one(attempt: Attempt) -> str | None:
 
 Rule = Callable[[Attempt], str | None]
 RULES: tuple[Rule, ...] = (usual_mistake,)
+RULES_OF_COSTS: tuple[Rule, ...] = (dear_op,)
+RULES_OF_VALUES: tuple[Rule, ...] = (quantity,)
 # These need several calls: of a single value they would give the answer away, and of costs they say nothing.
 RULES_OF_CALLS: tuple[Rule, ...] = (
+    errors.raised,
     opposite,
+    tensors.turned,
+    tensors.same_order,
+    tensors.rounded_dtype,
     right_numbers,
     constant,
+    formulas.named_terms,
+    formulas.dependence,
     constant_ratio,
-    constant_difference,
+    formulas.factor,
     upside_down,
+    formulas.exchanged,
+    constant_difference,
     not_rounded,
+    formulas.rounded,
+    formulas.affine,
+    formulas.term,
+    formulas.factor_but_for_rounding,
+    nearest_slip,
+    formulas.edge,
+    tensors.reduced,
+    tensors.sizes,
+    tensors.decisions,
+    tensors.entries,
+    tensors.partly_right,
+    tensors.not_finite,
+    formulas.where_it_errs,
     sometimes_off_by_one,
+    formulas.one_right,
 )

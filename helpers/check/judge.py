@@ -3,12 +3,14 @@
 import html
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 from helpers.check import run
 from helpers.check.answers import Failed, difference, plain, untouched
+from helpers.check.attempt import Answer, Attempt
 from helpers.check.costs import Uncountable, costs, waste
-from helpers.check.diagnose import Attempt, explain
+from helpers.check.diagnose import explain
 from helpers.check.names import exercise_named, no_exercise
 from helpers.check.run import Sandbox, known
 from helpers.check.runner import OutOfTime
@@ -106,28 +108,28 @@ def _judge_value(exercise: Exercise, answer: Any) -> _Judgement:
     return _not_yet(f"{found}.", explain(Attempt(exercise, [answer])))
 
 
-def _judge_function(exercise: Exercise, function: Callable[..., Any], place: Sandbox) -> _Judgement:
+def _judge_function(
+    exercise: Exercise, learner: Callable[..., Any], place: Sandbox, pick: Callable[[Any], Any] = lambda result: result
+) -> _Judgement:
+    """What to say of a learner's function; `pick` takes from its result the part that is judged."""
+    answer = Answer(learner, place, pick)
+    function = answer.picked(learner)
     outcomes = [place.call(exercise, function, arguments) for arguments in exercise.inputs]
     if all(outcome is None for outcome in outcomes):
         return _NOTHING
     if all(map(untouched, outcomes)):
         return _TODO
 
-    def again(*arguments: Any) -> Any:
-        try:
-            return place.call(exercise, function, arguments)
-        except OutOfTime as why:
-            return Failed("out of time", str(why))
-
     found = _readable_difference(exercise, outcomes)
     if found:
-        return _phrased(found, explain(Attempt(exercise, outcomes, again)))
+        return _phrased(found, explain(Attempt(exercise, outcomes, answer, shown=found.place)))
     if exercise.cost:
         return _judge_cost(exercise, function, outcomes, place)
     return _CORRECT
 
 
 class _Difference(NamedTuple):
+    place: int
     call: str
     words: str
     line: str
@@ -142,7 +144,7 @@ def _readable_difference(exercise: Exercise, outcomes: list[Any]) -> _Difference
             is_drawn = index >= len(exercise.cases)
             call = call_text(exercise.name, arguments) if exercise.name else ""  # a part has no function of its own
             line = outcome.line if isinstance(outcome, Failed) else ""
-            failed.append((is_drawn, len(call), index, _Difference(call, words, line)))
+            failed.append((is_drawn, len(call), index, _Difference(index, call, words, line)))
     return min(failed)[-1] if failed else None
 
 
@@ -165,7 +167,7 @@ def _judge_cost(exercise: Exercise, function: Callable[..., Any], outcomes: list
     wasteful = waste(exercise, used)
     if not wasteful:
         return _CORRECT
-    sentence = explain(Attempt(exercise, outcomes, costs=used))
+    sentence = explain(Attempt(exercise, outcomes, Answer(function, place), costs=used))
     forms = [f"for {wasteful.call} {wasteful.words}", wasteful.words]
     return _not_yet(first_short(*(f"the result is right, but {form} {sentence}" for form in forms)))
 
@@ -202,17 +204,15 @@ def _judge_function_of_parts(exercise: Exercise, function: Callable[..., Any], p
     if isinstance(once, list | tuple) and len(once) != len(exercise.parts):
         return _not_yet(f"expected {len(exercise.parts)} results, got {len(once)}.")
 
-    def result(position: int) -> Callable[..., Any]:
-        def part(*arguments: Any) -> Any:
-            results = function(*arguments)
-            return results[position] if isinstance(results, list | tuple) else results
-
-        return part
-
     judged = {
-        name: _judge(part, (result(position),), place) for position, (name, part) in enumerate(exercise.parts.items())
+        name: _judge_function(part, function, place, partial(_one_of, position))
+        for position, (name, part) in enumerate(exercise.parts.items())
     }
     return _summed_up(judged)
+
+
+def _one_of(position: int, results: Any) -> Any:
+    return results[position] if isinstance(results, list | tuple) else results
 
 
 def _summed_up(judged: dict[str, _Judgement]) -> _Judgement:

@@ -57,6 +57,15 @@ class Sandbox:
         """The result on a private copy of the arguments, or what went wrong as a sentence."""
         return call(exercise, function, arguments, self.run)
 
+    def run_briefly(self, job: Callable[[], Any], seconds: float) -> Any:
+        """What the job returns or raises, with a budget of its own. Raises OutOfTime when that is used up."""
+        self._runner.grant(seconds)
+        try:
+            return self.run(job)
+        except OutOfTime:
+            self.renew(seconds)
+            raise
+
     def renew(self, seconds: float) -> None:
         """Begin a new budget."""
         self.close()
@@ -120,13 +129,20 @@ def call(
     except OutOfTime:
         raise
     except (Exception, SystemExit) as error:
-        return Failed(type(error).__name__, f"it raised {error_text(error)}", _line(error, function))
+        return Failed(type(error).__name__, f"it raised {error_text(error)}", _line(error, function), _whole(error))
     if exercise.in_place:
         if isinstance(result, torch.Tensor) and result.data_ptr() != copies[0].data_ptr():
             return Failed("a copy", "what you return is not the tensor that you were given: change it in place")
     elif any(_is_changed(given, now) for given, now in zip(arguments, copies, strict=True)):
         return Failed("changed", "it changed what it was given: leave the inputs as they are")
     return result
+
+
+def _whole(error: BaseException) -> str:
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:
+        return ""
 
 
 def _is_changed(given: Any, now: Any) -> bool:

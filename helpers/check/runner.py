@@ -66,6 +66,11 @@ class Runner:
         """The thread that runs the calls."""
         return self._thread.ident
 
+    def grant(self, seconds: float) -> None:
+        """Begin a new budget in the same thread."""
+        self.seconds = seconds
+        self.computed = self.waited = 0.0
+
     def run(self, job: Callable[[], Any]) -> Any:
         """What the job returns; what it raises is raised here. Raises OutOfTime when the budget is used up."""
         done: Future[Any] = Future()

@@ -33,6 +33,9 @@ class Exercise:
     parts: the exercises of which this one is a list, by the names that stub and text give them; each is judged by
         itself.
     equivalent_slips: one-step slips of the notebook's solution that are right all the same: their line, and why.
+    variables: what varies, by its name, from the arguments, where these are no plain numbers.
+    terms: the right answer is the sum of these, by the words for each. Where `over` is given, it is that over the sum.
+    quantities: for a value, the numbers of the statement that one may leave out or take for another, by their words.
     notebook: the number of the notebook, as "05".
     """
 
@@ -51,6 +54,10 @@ class Exercise:
     same_cost_ratio: float = 1
     parts: Mapping[str, "Exercise"] = field(default_factory=dict)
     equivalent_slips: Mapping[str, str] = field(default_factory=dict)
+    variables: Callable[..., Mapping[str, float]] | None = None
+    terms: Mapping[str, Callable[..., float]] = field(default_factory=dict)
+    over: Callable[..., float] | None = None
+    quantities: Mapping[str, float] = field(default_factory=dict)
     notebook: str = ""
 
     @cached_property

@@ -6,107 +6,16 @@ exercise's `equivalent_slips`, and those that are listed and refused.
 
 import ast
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from helpers.check import Verdict, check, run
+from helpers.check.edits import places, slips_at
 from helpers.exercises import EXERCISES
 from tests.tools.course import Task, chosen, exercises, read
 
-_OPERATORS: dict[type[ast.AST], tuple[type[ast.AST], ...]] = {
-    ast.Add: (ast.Sub,), ast.Sub: (ast.Add,), ast.Mult: (ast.Div, ast.Add), ast.Div: (ast.Mult, ast.FloorDiv),
-    ast.FloorDiv: (ast.Div, ast.Mult), ast.Mod: (ast.FloorDiv,), ast.Pow: (ast.Mult,), ast.MatMult: (ast.Mult,),
-    ast.Lt: (ast.LtE, ast.Gt), ast.LtE: (ast.Lt, ast.GtE), ast.Gt: (ast.GtE, ast.Lt), ast.GtE: (ast.Gt, ast.LtE),
-    ast.Eq: (ast.NotEq,), ast.NotEq: (ast.Eq,), ast.And: (ast.Or,), ast.Or: (ast.And,),
-}  # fmt: skip
-_EXCHANGED = {"floor": "ceil", "ceil": "floor", "max": "min", "min": "max"}
 run.SECONDS = 120  # however busy the machine is
-_SAME_CALLS = {"tuple", "list", "float", "set", "sorted"}  # any spelling of a value is accepted
-
-
-def _replacements(node: ast.AST) -> Iterator[ast.AST]:
-    """The slips at one node: what stands in its place instead."""
-    slips_of = _SLIPS_OF.get(type(node))
-    if slips_of:
-        yield from slips_of(node)
-
-
-def _of_operation(node: ast.BinOp) -> Iterator[ast.AST]:
-    for other in _OPERATORS.get(type(node.op), ()):
-        yield ast.BinOp(node.left, other(), node.right)
-    yield node.left
-    yield node.right
-    if isinstance(node.op, ast.Sub | ast.Div | ast.FloorDiv | ast.MatMult | ast.Pow):
-        yield ast.BinOp(node.right, node.op, node.left)
-
-
-def _of_and(node: ast.BoolOp) -> Iterator[ast.AST]:
-    for other in _OPERATORS[type(node.op)]:
-        yield ast.BoolOp(other(), node.values)
-
-
-def _of_comparison(node: ast.Compare) -> Iterator[ast.AST]:
-    if len(node.ops) == 1:
-        for other in _OPERATORS.get(type(node.ops[0]), ()):
-            yield ast.Compare(node.left, [other()], node.comparators)
-
-
-def _of_sign(node: ast.UnaryOp) -> Iterator[ast.AST]:
-    yield node.operand
-
-
-def _of_choice(node: ast.IfExp) -> Iterator[ast.AST]:
-    yield node.body
-    yield node.orelse
-    yield ast.IfExp(node.test, node.orelse, node.body)
-
-
-def _of_constant(node: ast.Constant) -> Iterator[ast.AST]:
-    match node.value:
-        case bool() as value:
-            others = [not value]
-        case int() as value if value < 100:
-            others = [value + 1, value - 1]
-        case int() as value:
-            others = [2 * value, value // 2]
-        case float() as value:
-            others = [2 * value, value / 2]
-        case _:
-            others = []
-    yield from map(ast.Constant, others)
-
-
-def _of_attribute(node: ast.Attribute) -> Iterator[ast.AST]:
-    if node.attr in ("T", "mT"):
-        yield node.value
-
-
-def _of_slice(node: ast.Subscript) -> Iterator[ast.AST]:
-    if isinstance(node.slice, ast.Slice):
-        yield node.value
-
-
-def _of_call(node: ast.Call) -> Iterator[ast.AST]:
-    function, arguments = node.func, node.args
-    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-    if name in _EXCHANGED:
-        other = ast.unparse(function).removesuffix(name) + _EXCHANGED[name]
-        yield ast.Call(ast.parse(other, mode="eval").body, arguments, node.keywords)
-    else:
-        for one, other in enumerate(arguments[1:]):
-            yield ast.Call(function, [*arguments[:one], other, arguments[one], *arguments[one + 2 :]], node.keywords)
-    if len(arguments) == 1 and name not in _SAME_CALLS and not isinstance(arguments[0], ast.GeneratorExp | ast.Starred):
-        yield arguments[0]
-    if not arguments and isinstance(function, ast.Attribute):
-        yield function.value
-
-
-_SLIPS_OF: dict[type[ast.AST], Callable[[Any], Iterator[ast.AST]]] = {
-    ast.BinOp: _of_operation, ast.BoolOp: _of_and, ast.Compare: _of_comparison, ast.UnaryOp: _of_sign,
-    ast.IfExp: _of_choice, ast.Constant: _of_constant, ast.Attribute: _of_attribute, ast.Subscript: _of_slice,
-    ast.Call: _of_call,
-}  # fmt: skip
 
 
 def slips(source: str) -> Iterator[tuple[str, str]]:
@@ -121,24 +30,15 @@ def slips(source: str) -> Iterator[tuple[str, str]]:
     for statement in tree.body:
         if ast.unparse(statement).startswith("check("):
             continue
-        for key, holder, node in _places(statement):
-            for other in _replacements(node):
-                holder[key] = other
+        for key, holder, node in places(statement):
+            for slip in slips_at(node):
+                holder[key] = slip.node
                 text = ast.unparse(ast.fix_missing_locations(tree))
-                line = _line(statement, other)
+                line = _line(statement, slip.node)
                 holder[key] = node
                 if text not in seen:
                     seen.add(text)
                     yield text, line
-
-
-def _places(statement: ast.stmt) -> Iterator[tuple[int | str, Any, ast.AST]]:
-    """Each node in a statement with what holds it: its key and the list, or the fields of its parent."""
-    for parent in ast.walk(statement):
-        for name, child in ast.iter_fields(parent):
-            held = list(enumerate(child)) if isinstance(child, list) else [(name, child)]
-            holder = child if isinstance(child, list) else vars(parent)
-            yield from ((key, holder, node) for key, node in held if isinstance(node, ast.AST))
 
 
 def _line(statement: ast.stmt, other: ast.AST) -> str:

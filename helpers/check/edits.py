@@ -1,0 +1,258 @@
+"""Programs that are one step away from another: the slips of a right one, and what mends a wrong one.
+
+An edit puts another node of the syntax tree in the place of one. `slips_at` makes the likely slips of one node, with
+what it knows alone; `mends_at` makes what else may mend one, with the names of the function.
+"""
+
+import ast
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+_OPERATORS: dict[type[ast.AST], tuple[type[Any], ...]] = {
+    ast.Add: (ast.Sub,), ast.Sub: (ast.Add,), ast.Mult: (ast.Div, ast.Add), ast.Div: (ast.Mult, ast.FloorDiv),
+    ast.FloorDiv: (ast.Div, ast.Mult), ast.Mod: (ast.FloorDiv,), ast.Pow: (ast.Mult,), ast.MatMult: (ast.Mult,),
+    ast.Lt: (ast.LtE, ast.Gt), ast.LtE: (ast.Lt, ast.GtE), ast.Gt: (ast.GtE, ast.Lt), ast.GtE: (ast.Gt, ast.LtE),
+    ast.Eq: (ast.NotEq,), ast.NotEq: (ast.Eq,), ast.And: (ast.Or,), ast.Or: (ast.And,),
+}  # fmt: skip
+_MORE_OPERATORS: dict[type[ast.AST], tuple[type[ast.operator], ...]] = {
+    ast.Add: (ast.Mult,), ast.Mult: (ast.Pow, ast.Sub, ast.MatMult), ast.Div: (ast.Sub,), ast.FloorDiv: (ast.Mod,),
+    ast.Sub: (ast.Div, ast.Mult), ast.BitXor: (ast.Pow,),
+}  # fmt: skip
+_EXCHANGED = {"floor": "ceil", "ceil": "floor", "max": "min", "min": "max"}
+_SAME_CALLS = {"tuple", "list", "float", "set", "sorted"}  # any spelling of a value is accepted
+_ROUNDINGS = {"floor": "math.floor", "ceil": "math.ceil", "int": "int", "round": "round"}
+_REDUCTIONS = ("sum", "mean", "amax", "amin", "prod")
+_EINOPS_REDUCTIONS = ("mean", "sum", "max", "min")
+_DIMENSIONS = range(-3, 4)
+
+
+class Replacement(NamedTuple):
+    """What may stand in the place of a node, and the kind of edit, as a learner would call it."""
+
+    kind: str
+    node: ast.AST
+
+
+class Place(NamedTuple):
+    """A node in a tree, with what holds it: its key and the list, or the fields of its parent."""
+
+    key: int | str
+    holder: Any
+    node: ast.AST
+
+
+def places(tree: ast.AST) -> Iterator[Place]:
+    """Each node below the tree."""
+    for parent in ast.walk(tree):
+        for name, child in ast.iter_fields(parent):
+            held = list(enumerate(child)) if isinstance(child, list) else [(name, child)]
+            holder = child if isinstance(child, list) else vars(parent)
+            yield from (Place(key, holder, node) for key, node in held if isinstance(node, ast.AST))
+
+
+# ---- Slips.
+
+
+def slips_at(node: ast.AST) -> Iterator[Replacement]:
+    """The slips at one node: what stands in its place instead."""
+    kind, slips = _SLIPS_OF.get(type(node), ("", None))
+    if slips:
+        yield from (Replacement(kind, other) for other in slips(node))
+
+
+def _of_operation(node: ast.BinOp) -> Iterator[ast.AST]:
+    for other in _OPERATORS.get(type(node.op), ()):
+        yield ast.BinOp(node.left, other(), node.right)
+    yield node.left
+    yield node.right
+    if isinstance(node.op, ast.Sub | ast.Div | ast.FloorDiv | ast.MatMult | ast.Pow):
+        yield ast.BinOp(node.right, node.op, node.left)
+
+
+def _of_and(node: ast.BoolOp) -> Iterator[ast.AST]:
+    for other in _OPERATORS[type(node.op)]:
+        yield ast.BoolOp(other(), node.values)
+
+
+def _of_comparison(node: ast.Compare) -> Iterator[ast.AST]:
+    if len(node.ops) == 1:
+        for other in _OPERATORS.get(type(node.ops[0]), ()):
+            yield ast.Compare(node.left, [other()], node.comparators)
+
+
+def _of_sign(node: ast.UnaryOp) -> Iterator[ast.AST]:
+    yield node.operand
+
+
+def _of_choice(node: ast.IfExp) -> Iterator[ast.AST]:
+    yield node.body
+    yield node.orelse
+    yield ast.IfExp(node.test, node.orelse, node.body)
+
+
+def _of_constant(node: ast.Constant) -> Iterator[ast.AST]:
+    others: list[float]
+    match node.value:
+        case bool() as value:
+            others = [not value]
+        case int() as value if value < 100:
+            others = [value + 1, value - 1]
+        case int() as value:
+            others = [2 * value, value // 2]
+        case float() as value:
+            others = [2 * value, value / 2]
+        case _:
+            others = []
+    yield from map(ast.Constant, others)
+
+
+def _of_attribute(node: ast.Attribute) -> Iterator[ast.AST]:
+    if node.attr in ("T", "mT"):
+        yield node.value
+
+
+def _of_slice(node: ast.Subscript) -> Iterator[ast.AST]:
+    if isinstance(node.slice, ast.Slice):
+        yield node.value
+
+
+def _of_call(node: ast.Call) -> Iterator[ast.AST]:
+    function, arguments = node.func, node.args
+    name = called(node)
+    if name in _EXCHANGED:
+        other = ast.unparse(function).removesuffix(name) + _EXCHANGED[name]
+        yield ast.Call(ast.parse(other, mode="eval").body, arguments, node.keywords)
+    else:
+        for one, other_argument in enumerate(arguments[1:]):
+            exchanged = [*arguments[:one], other_argument, arguments[one], *arguments[one + 2 :]]
+            yield ast.Call(function, exchanged, node.keywords)
+    if len(arguments) == 1 and name not in _SAME_CALLS and not isinstance(arguments[0], ast.GeneratorExp | ast.Starred):
+        yield arguments[0]
+    if not arguments and isinstance(function, ast.Attribute):
+        yield function.value
+
+
+def called(node: ast.Call) -> str:
+    """The last name of what is called."""
+    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+
+
+_SLIPS_OF: dict[type[ast.AST], tuple[str, Callable[[Any], Iterator[ast.AST]]]] = {
+    ast.BinOp: ("operation", _of_operation), ast.BoolOp: ("condition", _of_and),
+    ast.Compare: ("comparison", _of_comparison), ast.UnaryOp: ("sign", _of_sign),
+    ast.IfExp: ("condition", _of_choice), ast.Constant: ("number", _of_constant),
+    ast.Attribute: ("transpose", _of_attribute), ast.Subscript: ("slice", _of_slice), ast.Call: ("call", _of_call),
+}  # fmt: skip
+
+
+# ---- What else may mend a wrong program.
+
+
+def mends_at(node: ast.AST, names: Sequence[str]) -> Iterator[Replacement]:
+    """What may stand in the place of a node where names, numbers or patterns were taken for others."""
+    mends = _MENDS_OF.get(type(node))
+    if mends:
+        yield from mends(node, names)
+
+
+def _operation_mends(node: ast.BinOp, names: Sequence[str]) -> Iterator[Replacement]:
+    for other in _MORE_OPERATORS.get(type(node.op), ()):
+        yield Replacement("operation", ast.BinOp(node.left, other(), node.right))
+
+
+def _augmented_mends(node: ast.AugAssign, names: Sequence[str]) -> Iterator[Replacement]:
+    for other in _OPERATORS.get(type(node.op), ()):
+        yield Replacement("operation", ast.AugAssign(node.target, other(), node.value))  # type: ignore[arg-type]
+
+
+def _name_mends(node: ast.Name, names: Sequence[str]) -> Iterator[Replacement]:
+    if isinstance(node.ctx, ast.Load) and node.id in names:
+        for other in names:
+            if other != node.id:
+                yield Replacement("name", ast.Name(other, ast.Load()))
+        for number in (1, 2):
+            yield Replacement("name", ast.Constant(number))
+
+
+def _constant_mends(node: ast.Constant, names: Sequence[str]) -> Iterator[Replacement]:
+    value = node.value
+    if isinstance(value, str):
+        kind = "pattern" if "->" in value else "reduction"
+        yield from (Replacement(kind, ast.Constant(text)) for text in _patterns(value))
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield from (Replacement("number", ast.Name(name, ast.Load())) for name in names)
+        others = {2 * value, value / 2, -value, value + 1, value - 1} | set(_DIMENSIONS)
+        yield from (Replacement("number", ast.Constant(_plain(other))) for other in others if other != value)
+
+
+def _plain(number: float) -> float:
+    return int(number) if float(number).is_integer() else number
+
+
+def _call_mends(node: ast.Call, names: Sequence[str]) -> Iterator[Replacement]:
+    name, function = called(node), node.func
+    if name in _REDUCTIONS:
+        before = ast.unparse(function).removesuffix(name)
+        texts = {other: before + other for other in _REDUCTIONS}
+        kind = "reduction"
+    elif name in _ROUNDINGS:
+        texts, kind = _ROUNDINGS, "rounding"
+    else:
+        return
+    for other, text in texts.items():
+        if other != name:
+            yield Replacement(kind, ast.Call(ast.parse(text, mode="eval").body, node.args, node.keywords))
+
+
+def _attribute_mends(node: ast.Attribute, names: Sequence[str]) -> Iterator[Replacement]:
+    if node.attr in ("float32", "float16", "bfloat16"):
+        yield Replacement("dtype", ast.Attribute(node.value, "float64", ast.Load()))
+
+
+_MENDS_OF: dict[type[ast.AST], Callable[[Any, Sequence[str]], Iterator[Replacement]]] = {
+    ast.BinOp: _operation_mends, ast.AugAssign: _augmented_mends, ast.Name: _name_mends,
+    ast.Constant: _constant_mends, ast.Call: _call_mends, ast.Attribute: _attribute_mends,
+}  # fmt: skip
+
+
+def _patterns(text: str) -> Iterator[str]:
+    """The patterns of einops with two names of one side exchanged, or one left out behind the arrow; reductions."""
+    if text in _EINOPS_REDUCTIONS:
+        yield from (other for other in _EINOPS_REDUCTIONS if other != text)
+    if "->" not in text:
+        return
+    spans = [match.span() for match in re.finditer(r"[\w.]+", text)]
+    arrow = text.index("->")
+    for one, (start, end) in enumerate(spans):
+        for later_start, later_end in spans[one + 1 :]:
+            if (start < arrow) == (later_start < arrow):
+                first, second = text[start:end], text[later_start:later_end]
+                yield text[:start] + second + text[end:later_start] + first + text[later_end:]
+        if start > arrow:
+            yield text[:start] + text[end:]
+
+
+# ---- What is missing.
+
+
+def additions_at(node: ast.AST, names: Sequence[str]) -> Iterator[Replacement]:
+    """A node with something added to it: a factor, a one, a rounding, a transpose."""
+    if not isinstance(node, ast.BinOp | ast.Name | ast.Constant | ast.Call | ast.Subscript):
+        return
+    if not isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
+        return
+    factors = [ast.Name(name, ast.Load()) for name in names] + [ast.Constant(2)]
+    for factor in factors:
+        yield Replacement("factor", ast.BinOp(node, ast.Mult(), factor))
+        yield Replacement("factor", ast.BinOp(node, ast.Div(), factor))
+    for operator in (ast.Add(), ast.Sub()):
+        yield Replacement("end", ast.BinOp(node, operator, ast.Constant(1)))
+    if isinstance(node, ast.BinOp | ast.Name | ast.Call):
+        yield from (Replacement("rounding", _rounded(node, turn)) for turn in ("floor", "ceil"))
+        yield Replacement("transpose", ast.Attribute(node, "mT", ast.Load()))
+        yield Replacement("sign", ast.UnaryOp(ast.USub(), node))
+
+
+def _rounded(node: ast.expr, turn: str) -> ast.AST:
+    return ast.Call(ast.parse(f"math.{turn}", mode="eval").body, [node], [])

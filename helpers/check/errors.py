@@ -1,0 +1,102 @@
+"""Rules for an answer that raises: what the error means, in the terms of shapes and names."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from helpers.check.answers import Failed
+from helpers.check.attempt import Attempt
+
+
+class _LastCall(TorchFunctionMode):
+    """Notes the operation that raised, and the shapes that it was given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.name = ""
+        self.shapes: list[tuple[int, ...]] = []
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        try:
+            return func(*args, **(kwargs or {}))
+        except Exception:
+            self.name = getattr(func, "__name__", "").strip("_")
+            self.shapes = [tuple(thing.shape) for thing in args if isinstance(thing, torch.Tensor)]
+            raise
+
+
+def raised(attempt: Attempt) -> str | None:
+    """What an error means."""
+    arguments, outcome = attempt.exercise.inputs[attempt.shown], attempt.outcomes[attempt.shown]
+    if not attempt.answer or not isinstance(outcome, Failed) or not outcome.whole:
+        return None
+    for pattern, explain in _MEANINGS:
+        match = re.search(pattern, outcome.whole, re.DOTALL)
+        if match:
+            return explain(match)
+    mode = _LastCall()
+    attempt.answer.watched(attempt.exercise, arguments, mode)
+    return _of_shapes(mode)
+
+
+def _of_shapes(last: _LastCall) -> str | None:
+    """What does not fit together in an operation of PyTorch."""
+    if len(last.shapes) == 2 and last.name in ("matmul", "mm", "bmm", "mv", "rmatmul"):
+        first, second = last.shapes
+        if first and second:
+            inner = second[-2] if len(second) > 1 else second[-1]
+            if first[-1] != inner:
+                return f"A product of {first} and {second}: {first[-1]} meets {inner}, and they must be equal."
+            return f"A product of {first} and {second}: the dimensions before the last two must fit, too."
+    if len(last.shapes) == 2 and last.name in ("add", "sub", "mul", "truediv", "div", "rsub", "radd", "rmul"):
+        return f"Aligned at the right, {last.shapes[0]} and {last.shapes[1]} differ in a size that is not 1."
+    if last.name in ("view", "reshape", "unflatten") and last.shapes:
+        return f"`{last.name}` of a tensor of shape {last.shapes[0]}: do the sizes multiply to its elements?"
+    if len(last.shapes) > 1:
+        return f"`{last.name}` was given {' and '.join(map(str, last.shapes))}: do these shapes fit?"
+    return None
+
+
+_Meaning = Callable[[re.Match[str]], str]
+_MEANINGS: tuple[tuple[str, _Meaning], ...] = (
+    (r"can't divide axis of length (\d+) in chunks of (\d+)",
+     lambda m: f"A bracket of length {m[1]} cannot be split by {m[2]}: which name has which size?"),
+    (r"Could not infer sizes for \{(.*?)\}",
+     lambda m: f"einops cannot tell the sizes of {m[1].replace(chr(39), '`')}: give all of a bracket's but one."),
+    (r"Identifiers only on one side of expression.*?\{(.*?)\}",
+     lambda m: f"The name {m[1].replace(chr(39), '`')} is on one side only: rearrange needs each on both."),
+    (r"expected (\d+) dims\. Received (\d+)-dim",
+     lambda m: f"The left side names {m[1]} dimensions, and the tensor has {m[2]}: brackets count as one."),
+    (r"Unexpected identifiers on the (left|right) side.*?\{(.*?)\}",
+     lambda m: f"The name {m[2].replace(chr(39), '`')} stands on the {m[1]} side alone: is it spelled alike?"),
+    (r"(?:Shape mismatch|shape mismatch), (\d+) != (\d+)",
+     lambda m: f"A bracket makes {m[2]}, and the dimension has {m[1]}: do the sizes multiply to it?"),
+    (r"Specify sizes for new axes in repeat: \{(.*?)\}",
+     lambda m: f"`repeat` needs the size of the new name {m[1].replace(chr(39), '`')}."),
+    (r"Axis (\w+) is not used in transform", lambda m: f"A size is given for `{m[1]}`, and no pattern has that name."),
+    (r"Unknown axis (\w+) on right side", lambda m: f"`{m[1]}` is on the right side alone: is it spelled alike?"),
+    (r"number of subscripts in the equation \((\d+)\) does not match the number of dimensions \((\d+)\)",
+     lambda m: f"The pattern names {m[1]} dimensions of a tensor that has {m[2]}."),
+    (r"found element of type tuple",
+     lambda m: "One of its numbers is a tuple: `x.stride()` has all, `x.stride(0)` one."),
+    (r"argument '(\w+)'.*? must be (.*?), not (\w+)",
+     lambda m: f"Its `{m[1]}` must be {m[2]}, and is of type {m[3]}."),
+    (r"NameError: name '(\w+)' is not defined",
+     lambda m: f"Nothing is called `{m[1]}` here: is it an argument's name?"),
+    (r"cannot access local variable '(\w+)'", lambda m: f"`{m[1]}` is used before it has a value in every branch."),
+    (r"takes (\d+) positional arguments? but (\d+)", lambda m: f"It is called with {m[2]} arguments: keep the stub's."),
+    (r"missing (\d+) required positional", lambda m: "Keep the arguments of the stub: it is called with those alone."),
+    (r"ZeroDivisionError|division by zero|modulo by zero", lambda m: "What you divide by is 0 in this case."),
+    (r"'float' object cannot be interpreted as an integer|type must be tuple of ints,but got float|must be int.*float",
+     lambda m: "A size must be a whole number: / makes a float, // an int."),
+    (r"OverflowError.*", lambda m: "That number is too large for a float: is a power, or its sign, wrong?"),
+    (r"cannot convert float infinity to integer", lambda m: "Infinity cannot be rounded: ask for it before."),
+    (r"out of bounds for storage", lambda m: "The last cell lies beyond the storage: too many, or too far?"),
+    (r"view size is not compatible",
+     lambda m: "Strides of that order cannot be merged into a view: which dimensions move?"),
+    (r"math domain error|expected a positive input", lambda m: "The logarithm or root of what is 0 or negative."),
+    (r"RecursionError", lambda m: "It calls itself without an end."),
+)  # fmt: skip

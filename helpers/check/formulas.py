@@ -1,0 +1,377 @@
+"""Rules for an answer that is a function of numbers: what is wrong with its formula."""
+
+import dis
+import inspect
+import itertools
+import math
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from helpers.check.answers import Failed, difference, flat, is_number
+from helpers.check.attempt import Attempt, Call
+from helpers.check.monomials import Monomial, fitted, fraction_text, is_plain
+from helpers.check.run import call
+from helpers.check.wording import call_text, numeral, sentence_list
+
+_BASES = 6  # calls of which one argument is varied
+_CLOSE = 1e-9  # relative: two results are the same
+_LOST_DIGITS = 1e-9  # of the larger number, where two nearly equal ones are subtracted
+
+
+def _same(first: Any, second: Any) -> bool:
+    if is_number(first) and is_number(second):
+        return math.isclose(first, second, rel_tol=_CLOSE) or first == second
+    return type(first) is type(second) and repr(first) == repr(second)
+
+
+# ---- Which arguments it depends on.
+
+
+def dependence(attempt: Attempt) -> str | None:
+    """An argument that changes nothing, or one that should not change anything."""
+    answer, exercise = attempt.answer, attempt.exercise
+    if not answer or not all(map(is_number, exercise.inputs[0])) or len(exercise.inputs) < 2:
+        return None
+    missing, wrong = [], []
+    for place, name in enumerate(attempt.names):
+        varied = list(_varied(exercise.inputs, place))
+        mine = _is_moved(lambda arguments: answer.outcome(exercise, arguments), varied)
+        right = _is_moved(lambda arguments: call(exercise, exercise.oracle, arguments), varied)
+        if right and mine is False:
+            missing.append(name)
+        if mine and right is False:
+            wrong.append(name)
+    return _dependence_text(attempt, missing, wrong)
+
+
+def _varied(inputs: Sequence[tuple[Any, ...]], place: int) -> Iterator[tuple[tuple[Any, ...], tuple[Any, ...]]]:
+    """Pairs of arguments that differ in one place alone."""
+    values = sorted({arguments[place] for arguments in inputs})
+    for base in inputs[:: max(len(inputs) // _BASES, 1)]:
+        for value in (values[0], values[len(values) // 2], values[-1]):
+            if value != base[place]:
+                yield base, (*base[:place], value, *base[place + 1 :])
+
+
+def _is_moved(
+    function: Callable[[tuple[Any, ...]], Any], varied: Sequence[tuple[tuple[Any, ...], tuple[Any, ...]]]
+) -> bool | None:
+    """Whether any pair of arguments gives different results; None if that is unknown."""
+    unknown = not varied
+    for first, second in varied:
+        results = function(first), function(second)
+        if any(isinstance(result, Failed) for result in results):
+            unknown = True
+        elif not _same(*results):
+            return True
+    return None if unknown else False
+
+
+def _dependence_text(attempt: Attempt, missing: list[str], wrong: list[str]) -> str | None:
+    if not missing and not wrong:
+        return None
+    if not missing:
+        return f"Your result depends on {_names(wrong)}, and should not."
+    text = f"Your result does not depend on {_names(missing)}"
+    if set(missing) <= _used(attempt):
+        text += ", though it is in there" if len(missing) == 1 else ", though they are in there"
+    if wrong:
+        return f"{text}, but on {_names(wrong)}."
+    monomial = _ratio(attempt)
+    if monomial and set(monomial.powers) <= set(missing):
+        is_all = math.isclose(monomial.constant, 1, rel_tol=1e-6)
+        return f"{text}: all else is right." if is_all or not is_plain(monomial.constant) else f"{text}."
+    return f"{text}."
+
+
+def _used(attempt: Attempt) -> set[str]:
+    """The arguments that the code of the answer reads; empty where its code is not known."""
+    code = getattr(inspect.unwrap(attempt.answer.learner), "__code__", None) if attempt.answer else None
+    reads = [step.argval for step in dis.get_instructions(code) if step.opname.startswith("LOAD_FAST")] if code else []
+    return {name for name in reads if isinstance(name, str)}
+
+
+def _names(names: Sequence[str]) -> str:
+    return sentence_list([f"`{name}`" for name in names])
+
+
+# ---- Factors and terms.
+
+
+def _ratio(attempt: Attempt) -> Monomial | None:
+    rows = attempt.formula
+    if not rows or not all(mine and right for _, mine, right in rows):
+        return None
+    return fitted([variables for variables, *_ in rows], [mine / right for _, mine, right in rows])
+
+
+def factor(attempt: Attempt) -> str | None:
+    """The right one times or over powers of the arguments and a constant."""
+    monomial = _ratio(attempt)
+    if not monomial or not monomial.powers or not is_plain(monomial.constant):
+        return None
+    sign = "minus " if monomial.constant < 0 else ""
+    return f"In every case it is {sign}the right one {monomial.factors()}."
+
+
+def factor_but_for_rounding(attempt: Attempt) -> str | None:
+    """The same, where both are rounded to whole numbers."""
+    rows = [row for row in attempt.formula if row[1] > 0 and row[2] > 0]
+    whole = all(mine.is_integer() and right.is_integer() for _, mine, right in rows)
+    large = [row for row in rows if min(row[1:]) > 50]
+    if not whole or len(rows) < len(attempt.formula) or len(large) < 8:
+        return None
+    variables = [row[0] for row in large]
+    ratios = [mine / right for _, mine, right in large]
+    rooms = [ratio * (1 / mine + 1 / right) for ratio, (_, mine, right) in zip(ratios, large, strict=True)]
+    monomial = fitted(variables, ratios, rooms)
+    constant = monomial and float(f"{monomial.constant:.2g}")
+    if not monomial or not constant or (not monomial.powers and constant == 1):
+        return None
+    monomial = Monomial(constant, monomial.powers)
+    is_close = all(abs(mine / right - monomial.at(row)) <= room
+                   for (row, mine, right), room in zip(large, rooms, strict=True))  # fmt: skip
+    return f"But for rounding it is the right one {monomial.factors()}." if is_close else None
+
+
+def term(attempt: Attempt) -> str | None:
+    """A term too many or missing: what it grows with."""
+    if _ratio(attempt):
+        return None
+    found = _difference(attempt, lambda number: number)
+    if found and found.powers:
+        side = "too large" if found.constant > 0 else "too small"
+        return f"In every case it is {side} by a term that {found.growth()}."
+    below = _difference(attempt, lambda number: 1 / number)
+    if below and below.powers:
+        what = "a term too many" if below.constant > 0 else "too few terms: one is missing"
+        return f"What you divide by has {what}."
+    return None
+
+
+def _difference(attempt: Attempt, turned: Callable[[float], float]) -> Monomial | None:
+    rows = attempt.formula
+    if not rows or not all(mine and right for _, mine, right in rows):
+        return None
+    pairs = [(turned(mine), turned(right)) for _, mine, right in rows]
+    values = [mine - right for mine, right in pairs]
+    rooms = [_LOST_DIGITS * max(abs(mine), abs(right)) for mine, right in pairs]
+    # A term that can hardly be seen in most calls could be any.
+    if sum(abs(value) > 1e4 * room for value, room in zip(values, rooms, strict=True)) < 0.8 * len(values):
+        return None
+    rooms = [max(room, 1e-7 * abs(value)) if abs(value) > room else room
+             for value, room in zip(values, rooms, strict=True)]  # fmt: skip
+    return fitted([variables for variables, *_ in rows], values, rooms)
+
+
+def named_terms(attempt: Attempt) -> str | None:
+    """Which of the terms of a sum are missing, or counted wrongly."""
+    exercise = attempt.exercise
+    sums = _sums(attempt) if exercise.terms else []
+    if not sums:
+        return None
+    table = np.array([[formula(*one.arguments) for formula in exercise.terms.values()] for one in attempt.calls])
+    shares = table / np.array(sums)[:, None]
+    solution, _, rank, _ = np.linalg.lstsq(shares, np.ones(len(sums)), rcond=None)
+    counts = np.round(solution * 24) / 24
+    if rank < len(counts) or not np.allclose(shares @ counts, 1, rtol=0, atol=1e-7):
+        return _one_term(attempt, table, sums)
+    wrong = {words: count for words, count in zip(exercise.terms, counts.tolist(), strict=True) if count != 1}
+    if not wrong or len(set(counts.tolist())) == 1:
+        return None
+    where = " below the bar" if exercise.over else ""
+    return f"All is right{where} but {'; '.join(f'{words}: {_count(count)}' for words, count in wrong.items())}."
+
+
+def _sums(attempt: Attempt) -> list[float]:
+    """What the answer takes for the sum of the terms, in each call."""
+    exercise = attempt.exercise
+    sums = []
+    with suppress(TypeError, ValueError, ZeroDivisionError, OverflowError):
+        for one in attempt.calls:
+            (mine,) = flat(one.mine)
+            sums.append(exercise.over(*one.arguments) / mine if exercise.over else mine)
+    return sums if len(sums) == len(attempt.calls) and all(sums) else []
+
+
+def _count(count: float) -> str:
+    usual = {0: "missing", 0.5: "half of it", 2: "twice", -1: "the wrong sign"}
+    if count in usual:
+        return usual[count]
+    return f"{numeral(count)} times" if count > 1 else f"{numeral(float(f'{count:.3g}'))} of it"
+
+
+def _one_term(attempt: Attempt, table: np.ndarray, sums: list[float]) -> str | None:
+    """The one term that is wrong by a factor of some arguments."""
+    rows = [attempt.variables(one.arguments) for one in attempt.calls]
+    for place, words in enumerate(attempt.exercise.terms):
+        mine = np.array(sums) - (table.sum(1) - table[:, place])
+        rooms = [1e-9 * abs(total) / abs(term) for total, term in zip(sums, table[:, place], strict=True)]
+        monomial = fitted(rows, (mine / table[:, place]).tolist(), [max(room, 1e-9) for room in rooms])
+        if monomial and monomial.powers and is_plain(monomial.constant) and monomial.constant > 0:
+            return f"All is right but {words}: yours is the right one {monomial.factors()}."
+    return None
+
+
+def affine(attempt: Attempt) -> str | None:
+    """The right one is a multiple of it and a constant more or less."""
+    rows = attempt.formula
+    if len(rows) < 5:
+        return None
+    (least, right_of_least), (most, right_of_most) = min(_numbers(rows)), max(_numbers(rows))
+    if least == most:
+        return None
+    times = (right_of_most - right_of_least) / (most - least)
+    more = right_of_least - times * least
+    if not is_plain(times) or not more or more != round(more, 3):
+        return None
+    if any(not math.isclose(times * mine + more, right, rel_tol=_CLOSE) for mine, right in _numbers(rows)):
+        return None
+    side = "more" if more > 0 else "less"
+    return f"The right one is {fraction_text(times)} times yours and {numeral(abs(more))} {side}."
+
+
+def _numbers(rows: Sequence[tuple[Any, float, float]]) -> list[tuple[float, float]]:
+    """The numbers found and the right ones alone."""
+    return [(mine, right) for _, mine, right in rows]
+
+
+def where_it_errs(attempt: Attempt) -> str | None:
+    """On which arguments alone it depends how far the answer is off, as a difference or as a factor."""
+    answer, exercise = attempt.answer, attempt.exercise
+    if not answer or not attempt.formula or not all(map(is_number, exercise.inputs[0])):
+        return None
+
+    def pair(arguments: tuple[Any, ...]) -> tuple[float, float]:
+        (mine,), (right,) = (
+            flat(outcome)
+            for outcome in (answer.outcome(exercise, arguments), call(exercise, exercise.oracle, arguments))
+        )
+        return mine, right
+
+    for word, error in (("By how much", lambda mine, right: mine - right), ("By which factor", operator.truediv)):
+        on = [name for place, name in enumerate(attempt.names) if _moves(error, pair, exercise.inputs, place)]
+        if on and len(on) < len(attempt.names) - (len(attempt.names) > 3):
+            return f"{word} it is off depends on {_names(on)} alone."
+    return None
+
+
+def _moves(
+    error: Callable[[float, float], float],
+    pair: Callable[[tuple[Any, ...]], tuple[float, float]],
+    inputs: Sequence[tuple[Any, ...]],
+    place: int,
+) -> bool:
+    """Whether an argument changes how far the answer is off; True where that is not known."""
+    try:
+        for first, second in _varied(inputs, place):
+            pairs = pair(first), pair(second)
+            room = 1e-12 * max(abs(number) for numbers in pairs for number in numbers)
+            one, other = (error(*numbers) for numbers in pairs)
+            if not math.isclose(one, other, rel_tol=_CLOSE, abs_tol=room if error is not operator.truediv else 0):
+                return True
+    except (TypeError, ValueError, ZeroDivisionError, OverflowError, RuntimeError):
+        return True
+    return False
+
+
+# ---- Exchanged arguments, rounding, and where it is right.
+
+
+def exchanged(attempt: Attempt) -> str | None:
+    """What is right with two arguments exchanged."""
+    exercise = attempt.exercise
+    outcomes = list(zip(exercise.inputs, attempt.outcomes, strict=True))
+    if len(outcomes) < 3:
+        return None
+    for one, other in itertools.combinations(range(len(attempt.names)), 2):
+        if type(exercise.inputs[0][one]) is not type(exercise.inputs[0][other]):
+            continue
+        if all(difference(mine, call(exercise, exercise.oracle, _swapped(arguments, one, other)), exercise) is None
+               for arguments, mine in outcomes):  # fmt: skip
+            return f"It would be right with {_names([attempt.names[one], attempt.names[other]])} exchanged."
+    return None
+
+
+def _swapped(arguments: tuple[Any, ...], one: int, other: int) -> tuple[Any, ...]:
+    swapped = list(arguments)
+    swapped[one], swapped[other] = swapped[other], swapped[one]
+    return tuple(swapped)
+
+
+_TURNS = ((math.floor, "down"), (math.ceil, "up"), (round, "to the nearest"))
+
+
+def rounded(attempt: Attempt) -> str | None:
+    """Rounded where it should not be, or in another direction."""
+    rows = attempt.formula
+    if not rows or any(not mine.is_integer() for _, mine, _ in rows):
+        return None
+    if all(right.is_integer() for *_, right in rows):
+        return None
+    for turn, word in _TURNS:
+        if all(turn(right) == mine for _, mine, right in rows):
+            return f"You round {word}: the right one need not be whole."
+    return None
+
+
+def edge(attempt: Attempt) -> str | None:
+    """Where alone it is right, or wrong: told by a condition on the arguments."""
+    calls = attempt.calls
+    right = {index for index, one in enumerate(calls) if one.is_right}
+    wrong = set(range(len(calls))) - right
+    if min(len(right), len(wrong)) < 3:
+        return None
+    for words, true in _conditions(attempt, calls):
+        if true == right:
+            return f"It is right only where {words}."
+        if true == wrong:
+            return f"It is wrong only where {words}; else it is right."
+    return None
+
+
+Condition = tuple[str, set[int]]  # in words, and the calls in which it holds
+
+
+def _conditions(attempt: Attempt, calls: Sequence[Call]) -> Iterator[Condition]:
+    yield from _of_the_right_one(calls)
+    rows = [attempt.variables(one.arguments) for one in calls]
+    names = [name for name in rows[0] if all(name in row for row in rows)]
+    for name in names:
+        column = [row[name] for row in rows]
+        for constant in (0, 1, 2):
+            yield f"`{name}` is {constant}", {i for i, value in enumerate(column) if value == constant}
+        for constant in (0, 1):
+            yield f"`{name}` is below {constant}", {i for i, value in enumerate(column) if value < constant}
+    for first, second in itertools.permutations(names, 2):
+        pairs = [(row[first], row[second]) for row in rows]
+        yield f"`{first}` is `{second}`", {i for i, (one, other) in enumerate(pairs) if one == other}
+        yield f"`{first}` is larger than `{second}`", {i for i, (one, other) in enumerate(pairs) if one > other}
+        divided = {
+            i for i, (one, other) in enumerate(pairs) if other and math.isfinite(one / other) and one % other == 0
+        }
+        yield f"`{second}` divides `{first}`", divided
+
+
+def _of_the_right_one(calls: Sequence[Call]) -> Iterator[Condition]:
+    rights = [one.right for one in calls]
+    if all(map(is_number, rights)):
+        for number, word in ((0, "0"), (1, "1"), (math.inf, "infinite")):
+            yield f"the right answer is {word}", {i for i, right in enumerate(rights) if right == number}
+        yield "the right answer is below 1", {i for i, right in enumerate(rights) if right < 1}
+    for said in sorted({right for right in rights if isinstance(right, str | bool)}, key=repr):
+        yield f"the right answer is {said!r}", {i for i, right in enumerate(rights) if right == said}
+
+
+def one_right(attempt: Attempt) -> str | None:
+    """The simplest call in which it is right, where it often is."""
+    right = [call_text(attempt.exercise.name, one.arguments) for one in attempt.calls if one.is_right]
+    if not attempt.exercise.name or not right:
+        return None
+    simplest = min(right, key=len)
+    often = "in most calls" if len(right) > len(attempt.calls) / 2 else "in some calls"
+    return f"It is right {often}, as {simplest}: what differs?" if len(simplest) < 60 else None

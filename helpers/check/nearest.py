@@ -1,0 +1,252 @@
+"""The nearest slip: the one place of a learner's own source where a single edit makes it right in every case."""
+
+import ast
+import builtins
+import copy
+import inspect
+import math
+import textwrap
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from types import FunctionType
+from typing import Any, NamedTuple
+
+from helpers.check.answers import difference
+from helpers.check.attempt import Answer, Attempt
+from helpers.check.edits import Place, Replacement, additions_at, mends_at, places, slips_at
+from helpers.check.run import call, known
+from helpers.check.runner import OutOfTime
+from helpers.check.wording import printable
+
+SECONDS = 4.0  # on a clock, that the search may take
+_OF_ONE = 0.3  # seconds of its own that one edited program may take
+_LONGEST_RANGE = 1_000_000
+_LARGEST_POWER = 10_000  # bits of an integer
+_WORDS = {
+    "operation": "look at the operation once more", "condition": "look at the condition once more",
+    "comparison": "look at the comparison once more", "sign": "look at the sign once more",
+    "number": "look at the number once more", "transpose": "does it need turning, or not?",
+    "slice": "look at the slice once more", "call": "look at the call once more",
+    "name": "is each name the one that belongs there?", "pattern": "look at the pattern once more",
+    "rounding": "how is it rounded?", "reduction": "which reduction is it?", "dtype": "look at the dtype once more",
+    "factor": "a factor is missing or too many", "end": "by one more or less, where does it begin and end?",
+    "exponent": "look at the exponent once more",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Source:
+    """A function's source as a tree, the line before its first, and the names that it finds when it runs."""
+
+    tree: ast.Module
+    function: ast.FunctionDef
+    text: str
+    before: int
+    namespace: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, learner: Any) -> "Source | None":
+        """The source of a function that was written with `def`, if it is known."""
+        learner = inspect.unwrap(learner)
+        if not isinstance(learner, FunctionType):
+            return None
+        try:
+            lines, first = inspect.getsourcelines(learner)
+            text = textwrap.dedent("".join(lines))
+            tree = ast.parse(text)
+        except (OSError, TypeError, SyntaxError, ValueError):
+            return None
+        if len(tree.body) != 1 or not isinstance(tree.body[0], ast.FunctionDef):
+            return None
+        function = tree.body[0]
+        function.decorator_list = []
+        return cls(tree, function, text, max(first - 1, 0), _namespace(learner))
+
+    @property
+    def names(self) -> list[str]:
+        """The arguments, and what the function assigns."""
+        arguments = [argument.arg for argument in self.function.args.args]
+        nodes = [node for node in ast.walk(self.function) if isinstance(node, ast.Name)]
+        return list(dict.fromkeys([*arguments, *(n.id for n in nodes if isinstance(n.ctx, ast.Store))]))
+
+    def compiled(self) -> Callable[..., Any]:
+        """The function as the tree has it now. Raises SyntaxError, ValueError or TypeError for what is no program."""
+        tree = self.tree
+        if any(isinstance(node, ast.Pow) for node in ast.walk(tree)):
+            tree = _Guarded().visit(copy.deepcopy(tree))
+        namespace = dict(self.namespace)
+        exec(compile(ast.fix_missing_locations(tree), "<edited>", "exec"), namespace)
+        return namespace[self.function.name]
+
+
+def _namespace(learner: FunctionType) -> dict[str, Any]:
+    cells = zip(learner.__code__.co_freevars, learner.__closure__ or (), strict=True)
+    closed = {}
+    for name, cell in cells:
+        with suppress(ValueError):
+            closed[name] = cell.cell_contents
+    return {"math": math, "range": _range, "_power": _power} | learner.__globals__ | closed
+
+
+# ---- Edited programs must not do what cannot be stopped: huge powers, and loops in compiled code.
+
+
+class _Guarded(ast.NodeTransformer):
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        self.generic_visit(node)
+        if isinstance(node.op, ast.Pow):
+            return ast.Call(ast.Name("_power", ast.Load()), [node.left, node.right], [])
+        return node
+
+
+def _power(base: Any, exponent: Any) -> Any:
+    is_whole = isinstance(base, int) and isinstance(exponent, int)
+    if is_whole and exponent * max(base.bit_length(), 1) > _LARGEST_POWER:
+        raise OverflowError("too large a power")
+    return base**exponent
+
+
+def _range(*arguments: Any) -> range:
+    numbers = builtins.range(*arguments)
+    if len(numbers) > _LONGEST_RANGE:
+        raise OverflowError("too long a range")
+    return numbers
+
+
+# ---- The search.
+
+
+class _Found(NamedTuple):
+    kind: str
+    place: ast.AST
+
+
+def nearest_slip(attempt: Attempt) -> str | None:
+    """The place where one edit of the source makes the answer right in every case, and its kind; never the edit."""
+    source = Source.of(attempt.answer.learner) if attempt.answer else None
+    if not source or not attempt.answer:
+        return None
+    deadline = time.perf_counter() + SECONDS
+    order = _order(attempt)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for edits in (_slips, _mends, _additions):
+            found = _mending(attempt, attempt.answer, source, edits(source), order, deadline)
+            if found is None:
+                return None
+            if found:
+                return _sentence(source, found)
+    return None
+
+
+def _order(attempt: Attempt) -> list[int]:
+    """The inputs, those first that the answer got wrong: most edits fail there."""
+    outcomes = zip(attempt.outcomes, attempt.rights, strict=True)
+    wrong = [difference(mine, right, attempt.exercise) is not None for mine, right in outcomes]
+    return sorted(range(len(wrong)), key=lambda index: not wrong[index])
+
+
+def _slips(source: Source) -> Iterator[tuple[Place, Replacement]]:
+    for place in places(ast.Module(source.function.body, [])):
+        yield from ((place, other) for other in slips_at(place.node))
+
+
+def _mends(source: Source) -> Iterator[tuple[Place, Replacement]]:
+    for place in places(ast.Module(source.function.body, [])):
+        yield from ((place, other) for other in mends_at(place.node, source.names))
+
+
+def _additions(source: Source) -> Iterator[tuple[Place, Replacement]]:
+    names = [argument.arg for argument in source.function.args.args]
+    called = {id(node.func) for node in ast.walk(source.function) if isinstance(node, ast.Call)}
+    for place in places(ast.Module(source.function.body, [])):
+        if id(place.node) not in called:
+            yield from ((place, other) for other in additions_at(place.node, names))
+
+
+def _mending(
+    attempt: Attempt,
+    answer: Answer,
+    source: Source,
+    edits: Iterator[tuple[Place, Replacement]],
+    order: Sequence[int],
+    deadline: float,
+) -> list[_Found] | None:
+    """The edits that make it right; None if there was no time for all of them."""
+    found = []
+    for place, other in edits:
+        if time.perf_counter() > deadline:
+            return None
+        place.holder[place.key] = other.node
+        try:
+            function = source.compiled()
+        except (SyntaxError, ValueError, TypeError, NameError):
+            continue
+        finally:
+            place.holder[place.key] = place.node
+        if _is_right(attempt, answer, function, order):
+            found.append(_Found(other.kind, place.node))
+    return found
+
+
+def _is_right(attempt: Attempt, answer: Answer, function: Callable[..., Any], order: Sequence[int]) -> bool:
+    exercise, picked = attempt.exercise, answer.picked(function)
+
+    def all_right() -> bool:
+        return all(
+            difference(
+                call(exercise, picked, exercise.inputs[index]), known(exercise, exercise.oracle, index), exercise
+            )
+            is None
+            for index in order
+        )
+
+    try:
+        return bool(answer.place.run_briefly(all_right, _OF_ONE))
+    except (OutOfTime, Exception):
+        return False
+
+
+# ---- What is said of it.
+
+
+def _sentence(source: Source, found: Sequence[_Found]) -> str | None:
+    place = _common(source.function, [one.place for one in found])
+    if place is None:
+        return None
+    kinds = {one.kind for one in found}
+    kind = kinds.pop() if len(kinds) == 1 else ""
+    shown, is_exponent = _shown(source.function, place)
+    if is_exponent:
+        kind = "exponent"
+    words = _WORDS.get(kind, "look at it once more, step by step")
+    segment = printable(ast.get_source_segment(source.text, shown) or ast.unparse(shown), str, 60)
+    line = getattr(shown, "lineno", 1)
+    where = f"Line {line + source.before}, " if len(source.function.body) > 1 else ""
+    return f"{where}`{segment}`: {words}; the rest is right."
+
+
+def _common(function: ast.FunctionDef, nodes: Sequence[ast.AST]) -> ast.AST | None:
+    """The smallest expression that holds all these nodes; None where they are in several lines."""
+    expressions = [node for node in ast.walk(function) if isinstance(node, ast.expr | ast.AugAssign)]
+    holding = [node for node in expressions if all(_is_in(one, node) for one in nodes)]
+    return holding[-1] if holding else None
+
+
+def _is_in(place: ast.AST, node: ast.AST) -> bool:
+    return any(one is place for one in ast.walk(node))
+
+
+def _shown(function: ast.FunctionDef, place: ast.AST) -> tuple[ast.AST, bool]:
+    """A place with the operation around it, so that one sees which is meant, and whether it is an exponent."""
+    for node in ast.walk(function):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow) and _is_in(place, node.right):
+            return node, True
+    if isinstance(place, ast.Name | ast.Constant):
+        for node in ast.walk(function):
+            if isinstance(node, ast.expr) and any(one is place for one in ast.iter_child_nodes(node)):
+                return node, False
+    return place, False

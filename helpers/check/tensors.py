@@ -1,0 +1,298 @@
+"""Rules for tensors, for several numbers and for decisions: what found and right ones have in common."""
+
+import itertools
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from helpers.check.answers import Failed, difference, plain
+from helpers.check.attempt import Attempt
+from helpers.check.monomials import fitted, is_plain
+from helpers.check.wording import numeral, sentence_list
+
+_MOST_DIMENSIONS = 5
+_MOST_ELEMENTS = 100_000
+_REDUCTIONS: dict[str, Callable[..., torch.Tensor]] = {
+    "sum": lambda x, dim: x.sum(dim), "mean": lambda x, dim: x.double().mean(dim).to(x.dtype),
+    "maximum": lambda x, dim: x.amax(dim), "first entry": lambda x, dim: x.select(dim, 0),
+    "last entry": lambda x, dim: x.select(dim, -1),
+}  # fmt: skip
+
+
+def _tensors(attempt: Attempt) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """The tensors found and the right ones; empty if one is none, or too large."""
+    pairs = list(zip(attempt.outcomes, attempt.rights, strict=True))
+    for mine, right in pairs:
+        for thing in (mine, right):
+            if not isinstance(thing, torch.Tensor) or thing.is_meta or thing.numel() > _MOST_ELEMENTS:
+                return []
+    return pairs if any(right.numel() > 1 for _, right in pairs) else []
+
+
+def _is(attempt: Attempt, made: torch.Tensor, other: torch.Tensor) -> bool:
+    return made.shape == other.shape and difference(made, other, attempt.exercise) is None
+
+
+def _holds(attempt: Attempt, turn: Callable[[torch.Tensor], torch.Tensor], of_right: bool = True) -> bool:
+    """Whether that turns what is right into what was found in every call, or the other way round."""
+    try:
+        pairs = [pair if of_right else pair[::-1] for pair in _tensors(attempt)]
+        return bool(pairs) and all(_is(attempt, turn(right), mine) for mine, right in pairs)
+    except (RuntimeError, IndexError, TypeError):
+        return False
+
+
+def sizes(attempt: Attempt) -> str | None:
+    """A dimension whose size is another one: of which inputs they are."""
+    pairs = list(zip(attempt.outcomes, attempt.rights, strict=True))
+    if len(pairs) < 3 or not all(isinstance(thing, torch.Tensor) for pair in pairs for thing in pair):
+        return None
+    ranks = {(mine.ndim, right.ndim) for mine, right in pairs}
+    if len(ranks) != 1:
+        return None
+    (mine_rank, right_rank) = ranks.pop()
+    if mine_rank != right_rank:
+        return f"It has {_dimensions(mine_rank)}, and the right one {right_rank}."
+    rows = [attempt.variables(arguments) for arguments in attempt.exercise.inputs]
+    for dim in range(right_rank):
+        mine, right = ([float(pair[which].shape[dim]) for pair in pairs] for which in (0, 1))
+        found = _size(rows, mine) if mine != right else ""
+        asked = _size(rows, right)
+        if found and asked:
+            return f"The size of dimension {dim} is {found}, and should be {asked}."
+    return None
+
+
+def _dimensions(count: int) -> str:
+    return "1 dimension" if count == 1 else f"{count} dimensions"
+
+
+def _size(rows: Sequence[Mapping[str, float]], values: Sequence[float]) -> str:
+    """A size in words: that of an input, if it is one in every call, or else a product."""
+    for name in rows[0]:
+        if all(row.get(name) == value for row, value in zip(rows, values, strict=True)):
+            return f"`{name}`"
+    if len(set(values)) == 1:
+        return numeral(values[0])
+    shapes = [{name: value for name, value in row.items() if "stride" not in name and "offset" not in name}
+              for row in rows]  # fmt: skip
+    monomial = fitted(shapes, values)
+    if not monomial or not monomial.powers or not is_plain(monomial.constant):
+        return ""
+    return re.sub(r"^times ", "", monomial.factors()).replace(" and ", " × ").replace(",", "")
+
+
+def turned(attempt: Attempt) -> str | None:
+    """The right tensor with its dimensions in another order, or one of them backwards."""
+    pairs = _tensors(attempt)
+    if not pairs:
+        return None
+    dims = pairs[0][1].ndim
+    if not 1 <= dims <= _MOST_DIMENSIONS:
+        return None
+    for order in itertools.islice(itertools.permutations(range(dims)), 1, None):
+        if _holds(attempt, partial(torch.permute, dims=order)):
+            moved = [dim for dim, old in enumerate(order) if dim != old]
+            if len(moved) == 2:
+                return f"It is right with dimensions {moved[0]} and {moved[1]} exchanged."
+            return f"It is the right one permuted by {order}: the dimensions are in another order."
+    for dim in range(dims):
+        if _holds(attempt, partial(torch.flip, dims=(dim,))):
+            return f"It is right, but backwards along dimension {dim}."
+    return None
+
+
+def reduced(attempt: Attempt) -> str | None:
+    """The right tensor with a dimension lost, or one too many."""
+    pairs = _tensors(attempt)
+    if not pairs:
+        return None
+    for (word, reduce), dim in itertools.product(_REDUCTIONS.items(), range(min(pairs[0][1].ndim, _MOST_DIMENSIONS))):
+        if _holds(attempt, partial(reduce, dim=dim)):
+            return f"It is the {word} of the right one over its dimension {dim}: that dimension should stay."
+    for (word, reduce), dim in itertools.product(_REDUCTIONS.items(), range(min(pairs[0][0].ndim, _MOST_DIMENSIONS))):
+        if _holds(attempt, partial(reduce, dim=dim), of_right=False):
+            return f"The {word} of yours over its dimension {dim} would be right."
+    return None
+
+
+def same_order(attempt: Attempt) -> str | None:
+    """The right numbers in their order, in another shape."""
+    if _holds(attempt, lambda x: x.flatten()) or _holds(attempt, lambda x: x.flatten(), of_right=False):
+        return "The numbers are right and in their order: only the shape is not."
+    pairs = _tensors(attempt)
+    is_same = pairs and all(mine.shape != right.shape and mine.numel() == right.numel()
+                            and torch.equal(mine.flatten(), right.flatten()) for mine, right in pairs)  # fmt: skip
+    return "The numbers are right and in their order: only the shape is not." if is_same else None
+
+
+def rounded_dtype(attempt: Attempt) -> str | None:
+    """Right but for the digits that a narrow dtype loses, or but for the dtype alone."""
+    pairs = _tensors(attempt) or [
+        (mine, right) for mine, right in zip(attempt.outcomes, attempt.rights, strict=True)
+        if isinstance(mine, torch.Tensor) and isinstance(right, torch.Tensor) and not mine.is_meta
+    ]  # fmt: skip
+    if len(pairs) < len(attempt.outcomes) or not any(mine.dtype != right.dtype for mine, right in pairs):
+        return None
+    if all(_is(attempt, mine.to(right.dtype), right) for mine, right in pairs if mine.shape == right.shape):
+        wrong = sorted({str(mine.dtype).removeprefix("torch.") for mine, right in pairs if mine.dtype != right.dtype})
+        return f"The numbers are right, in another dtype: {sentence_list(wrong)}."
+    return None
+
+
+def partly_right(attempt: Attempt) -> str | None:
+    """The only place along a dimension that is wrong, or right."""
+    pairs = _tensors(attempt)
+    if not pairs or any(mine.shape != right.shape for mine, right in pairs):
+        return None
+    masks = [~torch.isclose(mine.double(), right.double(), rtol=1e-6, atol=1e-9, equal_nan=True)
+             for mine, right in pairs]  # fmt: skip
+    for dim in range(min(pairs[0][1].ndim, _MOST_DIMENSIONS)):
+        if all(mask.shape[dim] > 2 for mask in masks):
+            for position, word in ((0, "first"), (-1, "last")):
+                where = [_along(mask, dim) for mask in masks]
+                if all(lines[position] and lines.sum() == 1 for lines in where):
+                    return f"All is right but the {word} entry of dimension {dim}."
+                if all(not lines[position] and lines.sum() == len(lines) - 1 for lines in where):
+                    return f"Along dimension {dim} only the {word} entry is right."
+    return None
+
+
+def _along(mask: torch.Tensor, dim: int) -> torch.Tensor:
+    """For each entry of a dimension whether anything in it is marked."""
+    return mask.movedim(dim, 0).flatten(1).any(1) if mask.ndim > 1 else mask
+
+
+# ---- Several numbers.
+
+
+def _lists(attempt: Attempt) -> list[tuple[list[Any], list[Any]]]:
+    outcomes = list(zip(attempt.outcomes, attempt.rights, strict=True))
+    if any(isinstance(thing, torch.Tensor) for pair in outcomes for thing in pair):
+        return []
+    pairs = [(plain(mine), plain(right)) for mine, right in outcomes]
+    is_list = all(isinstance(mine, list | tuple) and isinstance(right, list | tuple) for mine, right in pairs)
+    has_tensors = any(isinstance(thing, torch.Tensor) for pair in pairs for part in pair
+                      for thing in (part if isinstance(part, list | tuple) else ()))  # fmt: skip
+    return [(list(mine), list(right)) for mine, right in pairs] if is_list and not has_tensors else []
+
+
+def entries(attempt: Attempt) -> str | None:
+    """Several numbers: backwards, one too many or too few, or one of the places wrong."""
+    pairs = _lists(attempt)
+    if len(pairs) < 3:
+        return None
+
+    def agree(mine: Any, right: Any) -> bool:
+        return difference(mine, right, attempt.exercise) is None
+
+    if all(agree(mine[::-1], right) for mine, right in pairs):
+        return "The entries are right, in the opposite order."
+    if any(len(mine) != len(right) for mine, right in pairs):
+        return _lengths(pairs)
+    inner = {len(entry) for pair in pairs for part in pair for entry in part if isinstance(entry, list | tuple)}
+    if len(inner) == 1 and all(isinstance(entry, list | tuple) for pair in pairs for part in pair for entry in part):
+        if all(agree([entry[::-1] for entry in mine], right) for mine, right in pairs):
+            return "In each entry the numbers are in the opposite order."
+        if inner == {2}:
+            columns = [all(agree([e[n] for e in mine], [e[n] for e in right]) for mine, right in pairs) for n in (0, 1)]
+            return _of_columns(columns)
+    return _of_places(pairs, agree)
+
+
+def _lengths(pairs: Sequence[tuple[list[Any], list[Any]]]) -> str | None:
+    differences = {len(mine) - len(right) for mine, right in pairs}
+    if differences <= {0, 1}:
+        return "There is sometimes one entry too many." if 0 in differences else "There is one entry too many."
+    if differences <= {0, -1}:
+        return "Sometimes an entry is missing." if 0 in differences else "An entry is missing."
+    return None
+
+
+def _of_columns(columns: Sequence[bool]) -> str | None:
+    if columns == [True, False]:
+        return "In each entry the first number is right, and the second is not."
+    if columns == [False, True]:
+        return "In each entry the second number is right, and the first is not."
+    return None
+
+
+def _of_places(pairs: Sequence[tuple[list[Any], list[Any]]], agree: Callable[[Any, Any], bool]) -> str | None:
+    """Which places are right in every call: counted from the beginning, or the last."""
+    shortest = min(len(right) for _, right in pairs)
+    if shortest < 2:
+        return None
+    places = [(position, all(agree(mine[position], right[position]) for mine, right in pairs))
+              for position in (0, -1)]  # fmt: skip
+    right = [("first" if position == 0 else "last") for position, is_right in places if is_right]
+    if len(right) == 1:
+        return f"The {right[0]} entry is right in every case, and others are not."
+    return None
+
+
+# ---- Decisions, in words or as yes and no.
+
+
+def decisions(attempt: Attempt) -> str | None:
+    """Which word it never says, or says too often."""
+    pairs = [(plain(one.mine), one.right) for one in attempt.calls if not isinstance(one.mine, Failed)]
+    if len(pairs) < 5 or not all(isinstance(right, str | bool) for _, right in pairs):
+        return None
+    wrong = [(mine, one.right) for one in attempt.calls if not one.is_right for mine in [plain(one.mine)]]
+    rights, mines = {right for _, right in wrong}, {str(mine) for mine, _ in wrong}
+    if len(rights) == 1 and len(wrong) > 1:
+        (right,) = rights
+        missed = sum(one.right == right for one in attempt.calls)
+        often = "Wherever" if missed == len(wrong) else "Sometimes where"
+        said = sentence_list([f"{word!r}" if isinstance(right, str) else word for word in sorted(mines)])
+        return f"{often} {right!r} is right, yours says {said.replace(' and ', ' or ')}; all else is right."
+    if len(mines) == 1 and len(wrong) > 1:
+        (mine,) = mines
+        return f"It is wrong only where it says {mine!r}: it says so too often."
+    return None
+
+
+# ---- NaN, and where it arises.
+
+
+class _FirstNotFinite(TorchFunctionMode):
+    """Notes the first operation that makes NaN or infinity of finite numbers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: tuple[str, str] | None = None
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        if self.found is None and isinstance(result, torch.Tensor) and result.is_floating_point():
+            self._look(func, result)
+        return result
+
+    def _look(self, func: Any, result: torch.Tensor) -> None:
+        name = getattr(func, "__name__", "an operation").strip("_")
+        if bool(result.isnan().any()):  # a mode does not see what it does itself
+            self.found = (name, "NaN")
+        elif bool(result.isinf().any()):
+            self.found = (name, "infinity")
+
+
+def not_finite(attempt: Attempt) -> str | None:
+    """The operation that makes the first NaN or infinity."""
+    if not attempt.answer:
+        return None
+    for arguments, mine, right in zip(attempt.exercise.inputs, attempt.outcomes, attempt.rights, strict=True):
+        is_bad = isinstance(mine, torch.Tensor) and mine.is_floating_point() and not bool(mine.isfinite().all())
+        if is_bad and isinstance(right, torch.Tensor) and bool(right.isfinite().all()):
+            mode = _FirstNotFinite()
+            attempt.answer.watched(attempt.exercise, arguments, mode)
+            if mode.found:
+                name, what = mode.found
+                return f"The first {what} comes out of `{name}`: what goes into it?"
+        if isinstance(mine, float) and math.isnan(mine):
+            return None
+    return None
