@@ -3,6 +3,7 @@
 - version: at_least(version), what a notebook asks for first
 - merge: an update keeps your answers: `python -m helpers.merge`
 - units: numbers with their units, for people (2.42 GB, 2.25 GiB, 144 days), and small tables
+- progress: which guesses are made and which exercises are right: `python -m helpers.progress`
 - specs: what vendors promise; find(device name), and the MFU against a known peak
 - roofline: a machine as peak and bandwidth: ridge, attainable FLOP/s, seconds and bound of a cost
 - formats: floating-point formats as values; decode, encode, neighbours
@@ -17,7 +18,7 @@
 - draw: every figure of the course; each displays itself, as a picture and in words
 - explore: the interactive views
 - check: check(exercise, answer) and compare(guess, value, unit)
-- export: the notebooks as slides and as pages, without a network: `python -m helpers.export`
+- export: the notebooks as slides and pages, hand-outs for a class, its marks: `python -m helpers.export`
 
 Notebooks write `from helpers import formats` and call `formats.decode(...)`, so that a call names the file to open.
 """

@@ -4,7 +4,7 @@ B texts of T tokens; D, H, F, L, V, N as in `helpers.model`. FLOPs of elementwis
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from numbers import Real
 from types import SimpleNamespace
@@ -22,6 +22,7 @@ PRECISIONS: Mapping[str, Mapping[str, int]] = {
     "mixed bfloat16": {"weights": 2, "gradients": 2, "moments": 8, "master copy": 4},  # Rajbhandari et al. 2020 (ZeRO)
     "bfloat16": {"weights": 2, "gradients": 2, "moments": 4},  # torch.optim.AdamW makes them in the weights' dtype
 }
+RECOMPUTATIONS = ("none", "selective", "full")
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,11 @@ class _Pass:
 
     def attention(self) -> list[_Part]:
         """From the normalized input to what is added to the residual."""
-        config, rows, layout = self.config, self.rows, "" if self.fused else "copy"  # einsum lays operands out anew
+        config, rows = self.config, self.rows
+        # einsum lays operands out anew where texts and heads, or heads and tokens, do not merge into one dimension.
+        apart, several, shared = not self.fused, self.batch != 1, config.key_heads != config.heads
+        scores_layout = "copy" if apart and (several or shared) else ""
+        sum_layout = "copy" if apart and several else ""
         d, q, k, heads = config.width, config.query_width, config.key_width, config.heads
         biases = {"query": q, "key": k, "value": k}
         bias = sum(size for name, size in biases.items() if name in config.biases)
@@ -118,12 +123,12 @@ class _Pass:
         statistics = 4 * sums if self.fused else self.new * self.tokens  # logarithms of the sums, or a mask
         sinks = heads if config.sinks else 0
         parts += [
-            _Part("scores", "b h t s", products, queries + keys + written, queries + keys, layout=layout),
+            _Part("scores", "b h t s", products, queries + keys + written, queries + keys, layout=scores_layout),
             _Part("softmax", "b h t s", 6 * scores - 2 * sums, 2 * written, written, sinks, statistics=statistics),
-            _Part("weighted sum", "b t h c", products, queries + keys + written, keys, layout=layout),
+            _Part("weighted sum", "b t h c", products, queries + keys + written, keys, layout=sum_layout),
         ]
         out = d if "output" in config.biases else 0
-        return [*parts, self.linear("output", "b t d", q, d, out, layout or "view")]
+        return [*parts, self.linear("output", "b t d", q, d, out, "copy" if apart else "view")]
 
     def mlp(self) -> list[_Part]:
         """From the normalized input to what is added to the residual: one MLP, or the chosen experts."""
@@ -237,13 +242,14 @@ def block_formulas(config: Config, *, fused: bool = True) -> list[dict[str, Any]
     sizes |= {"query_width": h * c, "key_width": kv * c, "experts": e if config.experts else 0}
     same = {name: getattr(config, name) for name in ("family", "biases", "norms", "activation", "qk_norm", "sinks")}
     letters: Any = SimpleNamespace(**sizes, **same)
-    work = _Pass(letters, b, s, t, s, fused, sympy.Min)
+    work, one = (_Pass(letters, texts, s, t, s, fused, sympy.Min) for texts in (b, 1))
     boxes = []
-    for number, part in enumerate(work.block()):
+    for number, (part, of_one) in enumerate(zip(work.block(), one.block(), strict=True)):
         read = part.parameters if part.used is None else part.used
         costs = {"parameters": part.parameters, "flops": part.flops, "bytes": z * (read + part.moved)}
         costs["kept"] = z * part.kept + part.statistics
-        same = {"name": part.name, "shape": part.shape, "layout": part.layout, "kernel": work.kernel(part, number)}
+        same = {"name": part.name, "shape": part.shape, "layout": part.layout, "layout of one text": of_one.layout}
+        same["kernel"] = work.kernel(part, number)
         boxes.append(same | costs)
     return boxes
 
@@ -302,18 +308,27 @@ def _seen(config: Config, tokens: int) -> int:
 class Step:
     """What a step needs on each device: bytes by term and by moment, FLOPs, and the bytes that must at least move.
 
-    alive: at each of the moments at which it may be most. flops: all that run, with what is recomputed; useful: those
-    of the model, which an MFU counts.
+    alive: the bytes of each term at each of the moments at which they may be most. flops: all that run, with what is
+    recomputed; useful: those of the model, which an MFU counts.
     """
 
     memory: Mapping[str, float]
-    alive: Mapping[str, float]
+    alive: Mapping[str, Mapping[str, float]]
     flops: float
     useful: float
     bytes: float
 
-    peak = property(lambda self: max(self.alive.values()), doc="The bytes that must fit.")
-    total = property(lambda self: sum(self.memory.values()), doc="The bytes of all terms, at the same time or not.")
+    peak = property(lambda self: max(map(_sum, self.alive.values())), doc="The bytes that must fit.")
+    total = property(lambda self: _sum(self.memory), doc="The bytes of all terms, at the same time or not.")
+
+    @property
+    def fullest(self) -> str:
+        """The moment of the peak."""
+        return max(self.alive, key=lambda moment: _sum(self.alive[moment]))
+
+
+def _sum(terms: Mapping[str, float]) -> float:
+    return sum(terms.values())
 
 
 def training(
@@ -323,7 +338,9 @@ def training(
     *,
     devices: int = 1,
     precision: str = "mixed bfloat16",
-    recompute: bool = False,
+    recompute: str = "none",
+    fused: bool = True,
+    text_devices: int = 1,
 ) -> Step:
     """A training step with AdamW: each device takes `batch` texts, and all share the states evenly (ZeRO, stage 3).
 
@@ -331,48 +348,81 @@ def training(
     >>> {term: round(size / 1e9, 2) for term, size in step.memory.items()}, round(step.peak / 1e9, 2)
     ({'weights': 0.5, 'gradients': 0.5, 'moments': 1.0, 'activations': 4.89, 'logits': 1.65}, 11.32)
 
-    Activations are what blocks and final norm keep for the backward pass, attention fused and all else op by op; when
-    recomputing, the input of each block, and all of one block at a time (Chen et al. 2016).
+    Activations are what blocks and final norm keep for the backward pass, attention fused or not, and all else op by
+    op. recompute: "full" keeps the input of each block, and all of one block at a time (Chen et al. 2016); "selective"
+    all but what softmax keeps where attention is not fused, and that for one block at a time (Korthikanti et al. 2022,
+    section 5); fused attention keeps none of it anyway (Dao et al. 2022).
+    text_devices: so many devices work on the same texts, and each has an equal part of the activations and logits, by
+    tensor and sequence parallelism (Korthikanti et al. 2022, section 4).
     The peak is the largest of three moments: at the loss, where the logarithms of the probabilities, their gradient
     and that of the logits exist, in float32; after the head's gradient, with one recomputed block; and at the end, with
     one block and all gradients. Temporary results of other ops are left out; so are the optimizer's, of any kind.
     Bytes moved: weights read in each pass, activations, logits and gradients written and read, and the optimizer's
     reading and writing of all other states.
     Raises TypeError for what is no Config or no whole number, ValueError for less than one text, token or device, for
-    more tokens than a model with learned positions has, and for an unknown precision.
+    more tokens than a model with learned positions has, and for an unknown precision or recomputation.
     """
-    _require(config, tokens=tokens, batch=batch, devices=devices)
-    if not isinstance(precision, str) or precision not in PRECISIONS:
-        raise ValueError(f"no precision {precision!r}: take one of {', '.join(PRECISIONS)}")
+    _require(config, tokens=tokens, batch=batch, devices=devices, text_devices=text_devices)
+    _require_one_of(PRECISIONS, precision, "precision")
+    _require_one_of(RECOMPUTATIONS, recompute, "recomputation")
     states = PRECISIONS[precision]
     itemsize = states["weights"]
-    share = config.parameters / devices
-    boxes = block_costs(config, batch, tokens, itemsize=itemsize)
-    block = sum(box.kept for box in boxes)
-    inputs = batch * tokens * config.width * itemsize
-    end = boxes[0].kept + inputs  # the final norm's, and the head's input
-    saved = config.layers * block + end
-    kept = config.layers * inputs + block + end if recompute else saved
+    share = {term: size * config.parameters / devices for term, size in states.items()}
+    part = 1 / text_devices
+    held = _held(config, batch, tokens, itemsize, recompute, fused)
     logits = 4 * batch * tokens * config.vocabulary
-    memory = {term: size * share for term, size in states.items()} | {"activations": kept, "logits": logits}
+    memory = share | {"activations": (held.waiting + held.rebuilt) * part, "logits": logits * part}
 
-    fixed = (sum(states.values()) - states["gradients"]) * share
+    lasting = {term: size for term, size in share.items() if term != "gradients"}
     head = states["gradients"] * config.vocabulary * config.width / devices
-    at_loss = kept - block if recompute else kept
     alive = {
-        "at the loss": fixed + at_loss + 3 * logits,
-        "after the head": fixed + kept + head,
-        "at the end": fixed + block + memory["gradients"],
+        "at the loss": lasting | {"activations": held.waiting * part, "loss": 3 * logits * part},
+        "after the head": lasting | {"gradients": head, "activations": (held.waiting + held.rebuilt) * part},
+        "at the end": share | {"activations": held.block * part},
     }
 
-    forward = batch * forward_flops(config, tokens)
-    unembedding = 2 * batch * tokens * config.vocabulary * config.width
-    again = forward - unembedding if recompute else 0  # the blocks run forward once more
+    forward = batch * forward_flops(config, tokens) * part
+    again = batch * _recomputed_flops(config, tokens, recompute, fused) * part
     # The optimizer reads and writes weight, moments and master copy and reads the gradient, which was written.
-    optimizer = 2 * sum(states.values()) * share
-    passes = 3 if recompute else 2
-    moved = passes * itemsize * config.parameters + optimizer + 2 * (saved + logits)
+    optimizer = 2 * _sum(share)
+    passes = 3 if recompute == "full" else 2
+    moved = passes * itemsize * config.parameters * part + optimizer + 2 * (held.all + logits) * part
     return Step(memory, alive, 3 * forward + again, 3 * forward, moved)
+
+
+@dataclass(frozen=True)
+class _Held:
+    """Bytes for the backward pass: all of it; what waits; what is rebuilt of a block when it is its turn; a block."""
+
+    all: float
+    waiting: float
+    rebuilt: float
+    block: float
+
+
+def _held(config: Config, batch: int, tokens: int, itemsize: float, recompute: str, fused: bool) -> _Held:
+    boxes = block_costs(config, batch, tokens, itemsize=itemsize, fused=fused)
+    block = sum(box.kept for box in boxes)
+    softmax = 0 if fused else sum(box.kept for box in boxes if box.name == "softmax")
+    inputs = batch * tokens * config.width * itemsize
+    end = boxes[0].kept + inputs  # the final norm's, and the head's input
+    waiting = {"none": block, "selective": block - softmax, "full": inputs}[recompute]
+    rebuilt = {"none": 0, "selective": softmax, "full": block}[recompute]
+    return _Held(config.layers * block + end, config.layers * waiting + end, rebuilt, block)
+
+
+def _recomputed_flops(config: Config, tokens: int, recompute: str, fused: bool) -> float:
+    """The FLOPs that run once more for one text: none; the scores and the weighted sum; all but the head."""
+    products = 2 * config.matrices * tokens
+    forward = forward_flops(config, tokens)
+    unembedding = 2 * tokens * config.vocabulary * config.width
+    scores = 0 if fused else forward - products
+    return {"none": 0, "selective": scores, "full": forward - unembedding}[recompute]
+
+
+def _require_one_of(known: Collection[str], value: object, name: str) -> None:
+    if not isinstance(value, str) or value not in known:
+        raise ValueError(f"no {name} {value!r}: take one of {', '.join(known)}")
 
 
 def traced_step(config: Config, batch: int, *, recompute: bool = False) -> tuple[Trace, int]:
@@ -413,4 +463,4 @@ def decoding(config: Config, batch: int, tokens: int, *, devices: int = 1, items
     table = 0 if config.tied else config.vocabulary * config.width
     unused = max(0, config.experts - batch * config.chosen) * config.layers * config.mlp_matrices
     moved = (config.parameters - table - unused) * itemsize / devices + cache
-    return Step(memory, {"always": sum(memory.values())}, flops, flops, moved)
+    return Step(memory, {"always": memory}, flops, flops, moved)

@@ -10,11 +10,10 @@ import re
 
 import pytest
 
-from helpers import explore, formats, machine, specs, units
+from helpers import explore, formats, machine, specs
 from helpers.explore.views import OPS
 from helpers.export import documents
 from helpers.export.cells import folded, slide_type
-from helpers.model import MODELS
 from helpers.roofline import Roofline
 from helpers.units import si
 from tests.tools import browser
@@ -77,7 +76,7 @@ def test_run_all(desk, path):
 @pytest.fixture(scope="module")
 def live(desk):
     """The views in JupyterLab, made by a notebook that is open from here on."""
-    names = ("float_bits", "note", "roofline", "transformer_budget")
+    names = ("float_bits", "note", "roofline", "plan")
     arguments = {"note": "torch.arange(24).view(4, 6)"}
     cells = [f"{name} = explore.{name}({arguments.get(name, '')})\n{name}" for name in names]
     desk.write("views.ipynb", "import time\nimport torch\nfrom helpers import explore", *cells, "pass")
@@ -116,16 +115,16 @@ def test_python_sees_a_click_and_the_browser_what_python_sets(desk, live):
 
 
 def test_a_view_answers_while_the_kernel_is_busy(desk, live):
-    view = live["transformer_budget"]
+    view = live["plan"]
     run_last(desk, "time.sleep(100)")
     prompt = desk.page.locator(".jp-CodeCell").nth(5).locator(".jp-InputPrompt")
     expect(prompt).to_have_text("[*]:")
-    view.get_by_role("combobox", name="task").select_option("decoding")
-    expect(shown(view, "made")).to_have_text("1 token")
+    view.get_by_role("button", name="Show the answer").click()
+    expect(shown(view, "answer days")).to_have_text("267 days")
     assert prompt.text_content() == "[*]:"  # it still is
     desk.do("notebook:interrupt-kernel")
     expect(prompt).not_to_have_text("[*]:")
-    expect(run_last(desk, "transformer_budget.task")).to_have_text("'decoding'")
+    expect(run_last(desk, "plan.recompute")).to_have_text("'full'")
 
 
 def test_plain_keys_stay_in_the_view(desk, live):
@@ -197,7 +196,7 @@ def test_a_check_names_the_mistake_and_hint_and_solution_unfold(desk):
 
 # Each view as a page without a kernel: in a file of its own, without a network.
 
-MAKERS = {"bits": explore.float_bits, "roofline": explore.roofline, "budget": explore.transformer_budget}
+MAKERS = {"bits": explore.float_bits, "roofline": explore.roofline}
 
 
 def fragment(view, state=None):
@@ -289,22 +288,6 @@ def of_roofline(view):
     }  # fmt: skip
 
 
-def of_budget(view):
-    step, roof, memory = view.step, view.roof, specs.find(view.machine).memory
-    compute, move = step.flops / roof.peak, step.bytes / roof.bandwidth
-    made = view.batch * (view.tokens * view.devices if view.task == "training" else 1)
-    room = memory - step.peak
-    parts = dict(step.memory)
-    if view.task == "training":
-        parts["3 × logits"] = 3 * parts.pop("logits")
-    return {name: si(size, "B") for name, size in parts.items()} | {
-        "peak": si(step.peak, "B"), "capacity": si(memory, "B"), "seconds": units.duration(max(compute, move)),
-        "room": f"fits, {si(room, 'B')} left" if room >= 0 else f"does not fit, {si(-room, 'B')} too much",
-        "bound": f"{roof.bound(step)}-bound", "made": si(made, "token" if made == 1 else "tokens"),
-        "rate": si(made / max(compute, move), "tokens/s"), "share": si(100 * compute / max(compute, move), "%"),
-    }  # fmt: skip
-
-
 def some_bits(rng, view):
     fmt = rng.choice(list(formats.FORMATS.values()))
     special = [0, 1, fmt.sign_bit, fmt.max_code, fmt.sign_bit | fmt.max_code, fmt.sign_bit - 1, 1 << fmt.fraction_bits]
@@ -319,17 +302,6 @@ def some_roof(rng, view):
     if rng.random() < 0.5:
         view.bandwidth = 10 ** rng.uniform(9, 13.5)
         view.peak = min(max(view.bandwidth * 10 ** rng.uniform(-1, 5), 1e10), 2e16)
-
-
-def some_budget(rng, view):
-    spec = rng.choice([spec for spec in specs.table() if "bfloat16" in spec.matrix])
-    task = rng.choice(("training", "decoding"))
-    known = [name for name in ("bfloat16", "float32") if name in {**spec.matrix, **spec.vector}] + ["mixed bfloat16"]
-    if task == "decoding" and "float8_e4m3fn" in spec.matrix:
-        known.append("float8_e4m3fn")
-    view.machine, view.task, view.precision, view.model = spec.name, task, rng.choice(known), rng.choice(list(MODELS))
-    view.devices, view.batch, view.tokens = 2 ** rng.randint(0, 14), 2 ** rng.randint(0, 14), 2 ** rng.randint(7, 17)
-    view.recompute = rng.random() < 0.5
 
 
 class Timing:
@@ -370,7 +342,7 @@ def some_timed_ops(rng, view):
 
 
 STATES = {"bits": (some_bits, of_bits)}
-STATES |= {"roofline": (some_roof, of_roofline), "budget": (some_budget, of_budget)}
+STATES["roofline"] = some_roof, of_roofline
 STATES |= {"timed_ops": (some_timed_ops, of_timed_ops)}
 MAKERS |= {"timed_ops": timed_ops}
 
@@ -461,13 +433,6 @@ WALKS = {
         ("button Show the clock", "click", "", {"seconds": si(40 * 8 * 2**22 / 2e10, "s"), "all": "above its bracket"}),
         (".point >> nth=0", "tap", "", {"all": "ReLU: "}),
         ("button Hide the clock", "click", "", {"seconds": None, "all": "You say 1.8 ms."}),
-    ]),
-    "budget": (explore.transformer_budget, [
-        (".glyph >> nth=1", "tap", "", {"made": si(256 * 8, "tokens"), "bound": "memory-bound"}),
-        ("slider batch and tokens", "press", "ArrowRight", {"made": si(2 * 256 * 8, "tokens")}),
-        (":focus", "press", "ArrowUp", {"made": si(2 * 512 * 8, "tokens"), "slider tokens each": "512"}),
-        ("slider devices", "press", "Home", {"room": "does not fit"}),
-        ("combobox task", "choose", "decoding", {"made": "2 tokens", "checkbox recompute": "disabled"}),
     ]),
 }  # fmt: skip
 

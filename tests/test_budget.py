@@ -157,9 +157,67 @@ def test_the_peak_of_a_step_is_the_one_traced(config, recompute, near, of_sum, m
     assert not ours.uncounted and (ours.flops[backward - 1], ours.flops[-1]) == (forward, whole)
     monkeypatch.setattr("helpers.budget.Trace", Live)
     theirs, _ = budget.traced_step(config, 8, recompute=recompute)
-    found = budget.training(config, 8, 64, precision="float32", recompute=recompute)
+    found = budget.training(config, 8, 64, precision="float32", recompute="full" if recompute else "none")
     assert ours.peak == pytest.approx(theirs.most, rel=0.01) and theirs.most == pytest.approx(found.peak, rel=near)
     assert of_sum[0] < found.peak / found.total < of_sum[1]  # the sum is not what must fit
+
+
+@each
+def test_selective_recomputation_keeps_all_but_what_is_tokens_by_tokens(config):
+    block, x = Block(config), torch.randn(3, 12, 64, requires_grad=True)
+    large = {}  # by storage, so that a view of a tensor is the tensor
+
+    def note(tensor):
+        if tensor.shape[-2:] == (12, 12):
+            large[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
+        result = block(x, fused=False)  # held, so that no storage is freed and used again
+    told = {
+        (recompute, layers): budget.training(
+            replace(config, layers=layers), 3, 12, precision="float32", recompute=recompute, fused=False
+        ).memory["activations"]
+        for recompute in ("none", "selective")
+        for layers in (1, 2)
+    }
+    more = {recompute: told[recompute, 2] - told[recompute, 1] for recompute in ("none", "selective")}
+    assert result.shape == x.shape and more["none"] - more["selective"] == sum(large.values())
+
+
+def test_selective_recomputation_repeats_the_two_products_and_has_nothing_to_do_in_fused_attention():
+    boxes = budget.block_costs(GPT2, 3, 16, fused=False)
+    products = GPT2.layers * sum(box.flops for box in boxes if box.name in ("scores", "weighted sum"))
+    step = budget.training(GPT2, 3, 16, recompute="selective", fused=False)
+    assert step.flops - step.useful == products
+    assert budget.training(GPT2, 3, 16, recompute="selective") == budget.training(GPT2, 3, 16)
+
+
+def test_korthikantis_shares_of_gpt3():
+    gpt3 = MODELS["GPT-3 175B"]
+    none, selective = (
+        budget.training(gpt3, 1, 2048, recompute=recompute, fused=False).memory["activations"]
+        for recompute in ("none", "selective")
+    )
+    # Equation 1 without its three dropout masks and the dropped-out scores: 32 bytes for each number of the width, and
+    # 2 · H · T / D more for the softmax; equation 6 has none of the second.
+    width = 2048 * 12_288
+    assert selective / (96 * width) == pytest.approx(32, rel=0.02)
+    assert (none - selective) / (95 * width) == pytest.approx(2 * 96 * 2048 / 12_288, rel=0.02)
+
+
+def test_devices_that_work_on_one_text_share_its_activations_logits_and_flops():
+    alone, eight = (budget.training(LLAMA, 1, 16, devices=8, text_devices=n) for n in (1, 8))
+    states = ("weights", "gradients", "moments", "master copy")
+    assert all(eight.memory[term] == alone.memory[term] / (1 if term in states else 8) for term in alone.memory)
+    assert (eight.flops, eight.useful) == (alone.flops / 8, alone.useful / 8)
+
+
+def test_the_terms_that_are_alive_are_those_of_the_peak():
+    step = budget.training(GPT2, 3, 16, devices=4)
+    assert sum(step.alive[step.fullest].values()) == step.peak
+    assert step.alive["at the end"]["gradients"] == step.memory["gradients"]
+    assert "gradients" not in step.alive["at the loss"]
 
 
 def test_bytes_of_a_step_by_hand():
@@ -318,6 +376,12 @@ def test_numpys_integers_are_numbers_of_things(name):
 def test_an_unknown_precision_is_refused(precision):
     with pytest.raises(ValueError, match=r"no precision .*: take one of float32, mixed bfloat16, bfloat16$"):
         budget.training(GPT2, 1, 1, precision=precision)
+
+
+@pytest.mark.parametrize("recompute", ["some", None, True], ids=str)
+def test_an_unknown_recomputation_is_refused(recompute):
+    with pytest.raises(ValueError, match=r"no recomputation .*: take one of none, selective, full$"):
+        budget.training(GPT2, 1, 1, recompute=recompute)
 
 
 def test_half_a_byte_is_a_size_too():

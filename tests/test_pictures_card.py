@@ -3,11 +3,13 @@
 import random
 
 import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 from traitlets import TraitError
 
 from helpers import budget, explore, specs, units
 from helpers.explore import card
-from helpers.model import MODELS, Config
+from helpers.model import MODELS, Block, Config
 from tests.tools import browser
 
 EXPERTS = Config("experts", layers=2, width=64, heads=4, vocabulary=99, context=64, family="Llama", experts=8, chosen=2)
@@ -23,19 +25,43 @@ VIEW = ".course-view"
 def test_formulas_are_the_costs(config, fused):
     rng, formulas = random.Random(config.name), budget.block_formulas(config, fused=fused)
     for decode in (False, True):
-        batch, tokens = rng.randint(1, 9), rng.randint(2, 64)
+        batch, tokens = rng.choice((1, 3, 8)), rng.randint(2, 64)
         letters = {"z": 2, "b": batch, "t": 1 if decode else tokens, "s": tokens, "d": config.width, "f": config.hidden}
         letters |= {"h": config.heads, "kv": config.key_heads, "c": config.channels}
         letters |= {"e": config.experts, "k": config.chosen}
         boxes = budget.block_costs(config, batch, tokens, decode=decode, fused=fused)
         for formula, box in zip(formulas, boxes, strict=True):
-            for name in ("name", "shape", "layout", "kernel"):
+            for name in ("name", "shape", "kernel"):
                 assert formula[name] == getattr(box, name)
+            assert formula["layout of one text" if batch == 1 else "layout"] == box.layout
             for name in ("parameters", "flops", "bytes") if decode else ("parameters", "flops", "bytes", "kept"):
                 found = formula[name]
                 if not isinstance(found, int):
                     found = found.subs({symbol: letters[str(symbol)] for symbol in found.free_symbols})
                 assert found == getattr(box, name), (box.name, name)
+
+
+class Copies(TorchDispatchMode):
+    """Counts what is copied."""
+
+    count = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.count += "clone" in str(func)
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize(("family", "key_heads", "batch", "copies"), [
+    ("GPT-2", 4, 1, 1), ("GPT-2", 4, 2, 4), ("Llama", 2, 1, 2), ("Llama", 2, 2, 4),
+])  # fmt: skip
+def test_boxes_copy_where_pytorch_does(family, key_heads, batch, copies):
+    """The scores copy q and k, the weighted sum v, the output the joined heads: at most four copies in three boxes."""
+    config = Config("a", layers=1, width=64, heads=4, key_heads=key_heads, vocabulary=9, context=16, family=family)
+    with torch.no_grad(), Copies() as counted:
+        Block(config)(torch.randn(batch, 16, 64), fused=False)
+    boxes = {box.name for box in budget.block_costs(config, batch, 16, fused=False) if box.layout == "copy"}
+    assert counted.count == copies
+    assert ("weighted sum" in boxes, "scores" in boxes, "output" in boxes) == (copies > 2, copies > 1, True)
 
 
 @pytest.mark.parametrize(("arguments", "error", "words"), [

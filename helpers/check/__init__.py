@@ -25,3 +25,4 @@ the same spellings.
 
 from helpers.check.guess import Comparison, compare
 from helpers.check.judge import Verdict, check
+from helpers.check.recorded import MIME, answers, record, request

@@ -95,10 +95,12 @@ def _draw_levels(ax: Axes, levels: Sizes) -> None:
 
 
 def _draw_limits(ax: Axes, limits: Sizes) -> None:
-    """Vertical lines with their names on top, below the title."""
-    for (name, value), style in zip(limits.items(), LINES, strict=False):
+    """Vertical lines with their names on top, below the title: of several, left of the first and right of the last."""
+    sides = {0: "right", len(limits) - 1: "left"} if len(limits) > 1 else {}
+    for place, ((name, value), style) in enumerate(zip(limits.items(), LINES, strict=False)):
         ax.axvline(value, color=BLACK, linewidth=1.2, linestyle=style["linestyle"], marker="", label=name, zorder=1.5)
-        note(ax, name, (value, 1), (0, 2), xycoords=ax.get_xaxis_transform(), ha="center", va="bottom")
+        side = sides.get(place, "center")
+        note(ax, name, (value, 1), (0, 2), xycoords=ax.get_xaxis_transform(), ha=side, va="bottom")
     if limits:
         ax.set_title(ax.get_title(loc="left"), pad=18)
 

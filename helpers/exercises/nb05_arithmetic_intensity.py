@@ -12,7 +12,7 @@ notebook("05")
 
 # fmt: off
 
-guess("race", "",
+guess("race", "Not two thousand times: time does not follow arithmetic alone.",
     ((1900, 2100), "That is the ratio of the FLOPs."), (1.73, "So it could be on an H100: this is your machine."))
 
 guess("relu_bytes", "2 bytes in and 2 bytes out for each number.",
@@ -25,7 +25,24 @@ guess("memory_bound_of_five", "All but the matmul.",
     (5, "The matmul uses each number that it reads a thousand times."),
     (1, "That one is compute-bound: the question is how many are not."),
     (3, "Was it GELU that you left out, or matrix-vector? Of both the bytes take far longer."))
-guess("my_ridge", "", (295, "That is the ridge of an H100's matrix units."))
+guess("matmul_of_4096", "n/3: 2n³ FLOPs over three matrices of 2n² bytes.",
+    (341, "It was that at n = 1024: FLOPs grow as n³, bytes as n²."),
+    (4096 / 2, "Three matrices move, with 2 bytes a number."),
+    (4096 / 6, "A multiply-add is two FLOPs, and a number has 2 bytes."),
+    (1024 / 3 * 16, "The FLOPs grow 64 times, the bytes 16 times."))
+guess("h100_ridge", "989.5 TFLOP/s over 3.35 TB/s.",
+    (20, "That is the vector units' ridge."), (341, "That is the matmul's intensity: the ridge is the machine's."),
+    (0.0034, "It is upside down: peak over bandwidth."), (989.5, "That is the peak: divide it by the bandwidth."))
+guess("knee_here", "k over the bytes of a number is the intensity: the ridge times those bytes.",
+    (lambda right: right / 4, "That is the ridge itself: what is the intensity of this product?"),
+    (lambda right: right / 2, "How many bytes has a number here?"),
+    (lambda right: 2 * right, "A multiply-add is two FLOPs, and each number is read and written: both twos cancel."))
+guess("h200_ridge", "989.5 TFLOP/s over 4.8 TB/s: more bytes arrive for the same arithmetic.",
+    (295, "That is the H100's: more bytes arrive here."), (423, "The other way: faster memory lowers the ridge."))
+guess("users_that_fit", "80 GB less 16 GB of weights, in caches of 0.54 GB.",
+    (149, "Then nothing would be left for the weights."), (28, "There the caches take as much as the weights."),
+    (120, "Only whole users, and the embedding lies in memory, too."), (121, "The embedding lies in memory, too."),
+    (134, "The weights take 2 bytes each: 16 GB."))
 guess("race_by_bounds", "1024 over the bytes of a number and the ridge.",
     (lambda right: 2 * right, "A number has 4 bytes here, not 2."),
     (lambda right: right / 2, "A number has 2 bytes here."),

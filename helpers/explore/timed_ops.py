@@ -74,7 +74,7 @@ def _decades(values: Sequence[float], margin: float) -> list[float]:
 class TimedOps(View, module="timed_ops.js"):
     """Ops that were timed, as rings to be dragged to the time that one expects; then the clock is shown.
 
-    `ops` have a name, flops and bytes, `times` the fastest seconds, as `machine.ops` and `machine.runs` give them;
+    `ops` have a name, flops and bytes, `times` the fastest seconds, as `machine.ops` and `machine.time_ops` give them;
     `roof` is what was measured. `work` are seconds of each op in a cache, by name, nan where they tell nothing; without
     them the FLOPs at the peak stand for it. Predictions are in `predicted`, in seconds by name.
     Raises ValueError for no ops, and TraitError for an op that is not among them.

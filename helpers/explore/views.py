@@ -1,15 +1,14 @@
-"""The three views: their state, and the picture of the first one."""
+"""Two views: their state, and the picture of the first one."""
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 import torch
 from traitlets import Bool, Dict, Enum, Float, Int, List, Unicode
 
-from helpers import budget, draw, formats, specs, units
+from helpers import draw, formats, specs
 from helpers.explore.view import GIVEN, STATE, View
 from helpers.formats import FloatFormat
-from helpers.model import MODELS, Config
 from helpers.roofline import Roofline
 
 _FIRST = "NVIDIA H100 SXM5"
@@ -107,74 +106,3 @@ class Roof(View, module="roofline.js"):
             flops, nbytes = self.cost(op)
             points.append(draw.Point(op, flops / nbytes, self.roof_of(op).attainable(flops / nbytes)))
         return draw.roofline({self.machine: self.roof}, points, f"{self.machine}, {self.dtype}, batch {self.batch}")
-
-
-_PRECISIONS = {**budget.PRECISIONS, "float8_e4m3fn": {"weights": 1}}  # the last one to decode with
-
-
-def _kept(config: Config, precision: str, recompute: bool = False) -> tuple[float, float]:
-    """The bytes kept for the backward pass: so many per token of each text, and so many per token."""
-    steps = (budget.training(config, batch, 1, precision=precision, recompute=recompute) for batch in (1, 2))
-    one, two = (step.memory["activations"] for step in steps)
-    return two - one, 2 * one - two
-
-
-def _facts(config: Config) -> dict[str, Any]:
-    """What the browser needs of a model; "more" is what a model with one block more keeps."""
-    head, more = config.vocabulary * config.width, replace(config, layers=config.layers + 1)
-    sizes = {name: getattr(config, name) for name in ("parameters", "matrices", "vocabulary")}
-    return sizes | {
-        "kept": {
-            name: {"all": _kept(config, name), "more": _kept(more, name), "recomputed": _kept(config, name, True)}
-            for name in budget.PRECISIONS
-        },
-        **{"kv": budget.kv_bytes(config, 1), "attention": config.layers * config.query_width, "width": config.width},
-        **{"positions": config.context if config.family == "GPT-2" else None},  # None: it needs no table of them
-        **{"head": head, "table": 0 if config.tied else head},
-    }
-
-
-class Plan(View, module="budget.js"):
-    """A transformer's budget, to be changed: model, machine, task, precision, devices, batch, tokens, recomputation.
-
-    Raises TraitError for a model, a machine or a task that is not on the list.
-    """
-
-    model, machine = Enum(list(MODELS)).tag(**STATE), Enum(list(_MACHINES)).tag(**STATE)
-    task, precision = Enum(["training", "decoding"]).tag(**STATE), Enum(list(_PRECISIONS)).tag(**STATE)
-    devices, batch = (Int(first, min=1, max=2**14).tag(**STATE) for first in (8, 1))
-    tokens, recompute = Int(4096, min=128, max=2**17).tag(**STATE), Bool().tag(**STATE)
-    models = Dict(default_value={name: _facts(config) for name, config in MODELS.items()}).tag(**GIVEN)
-    machines: Dict = Dict(default_value=_MACHINES).tag(**GIVEN)
-    precisions: Dict = Dict(default_value=_PRECISIONS).tag(**GIVEN)
-
-    def __init__(self, model: str = "Llama 3 8B", machine: str = _FIRST, task: str = "training") -> None:
-        super().__init__(model=model, machine=machine, task=task, precision="mixed bfloat16")
-
-    @property
-    def roof(self) -> Roofline:
-        """The roofline of one device, in FLOP/s and B/s."""
-        return Roofline(_SPECS[self.machine].peak(self.precision.split()[-1]), _SPECS[self.machine].bandwidth)
-
-    @property
-    def step(self) -> budget.Step:
-        """What a step needs on each device."""
-        model, sizes = MODELS[self.model], {"batch": self.batch, "tokens": self.tokens, "devices": self.devices}
-        if model.family == "GPT-2":  # a longer text would need a longer table of positions
-            model = replace(model, context=max(model.context, self.tokens))
-        if self.task == "decoding":
-            return budget.decoding(model, **sizes, itemsize=_PRECISIONS[self.precision]["weights"])
-        return budget.training(model, **sizes, precision=self.precision, recompute=self.recompute)
-
-    def _drawing(self) -> draw.Drawing:
-        step, capacity = self.step, _SPECS[self.machine].memory
-        fits = "fits" if step.peak <= capacity else "does not fit"
-        title = f"{self.model} on {self.devices} × {self.machine.removeprefix('NVIDIA ')} "
-        title += f"{fits}: {units.si(step.peak, 'B')} per device"
-        parts, each = (", not all parts at once", " per device") if self.task == "training" else ("", "")
-        told = f"GB{parts}\n{self.task}, {self.precision}, a text of {self.tokens} tokens{each}"
-        memory = dict(step.memory)
-        if logits := memory.pop("logits", 0):  # at the loss their logarithms and the gradients of these, too
-            memory["3 × logits"] = 3 * logits
-        rows = {term: float(f"{n / 1e9:.3g}") for term, n in {**memory, "fullest moment": step.peak}.items()}
-        return draw.bars(rows, title, told, (f"{units.si(capacity, 'B')}: one device", capacity / 1e9))

@@ -1,15 +1,28 @@
-"""The command line: `python -m helpers.export pages|slides --out DIR [NN …]`."""
+"""The command line: `python -m helpers.export pages|slides|handout|marks --out DIR …`."""
 
 import argparse
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
 from helpers import export
+from helpers.export import handout, marks
+
+# Each with a command line of its own. They need nothing but requirements.txt.
+_COMMANDS = {"handout": handout.main, "marks": marks.main}
 
 
 def main() -> None:
     """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m helpers.export", description=export.__doc__.partition("\n\n")[0])
+    command, *rest = sys.argv[1:] or [""]
+    if command in _COMMANDS:
+        _COMMANDS[command](rest)
+        return
+    parser = argparse.ArgumentParser(
+        prog="python -m helpers.export",
+        description=export.__doc__.partition("\n\n")[0],
+        epilog="For a class: handout --help, marks --help.",
+    )
     parser.add_argument("kind", choices=("pages", "slides"), help="pages to read, or decks with notes for the speaker")
     parser.add_argument("numbers", nargs="*", metavar="NN", help="notebook numbers, such as 01; default: all")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="the folder to write to")

@@ -163,7 +163,7 @@ function wantedGrid(ui, now, unit, tall) {
       "aria-label": `wanted: ${name}, ${grid.map((cell) => values[cell]).join(" ")}` }, cells));
 }
 
-function ownGrid(ui, now, unit, tall) {
+function ownGrid(ui, now, unit, tall, open) {
   const { values, shape } = ui.state;
   const room = ui.narrow ? ui.width - 20 : 15 * unit;
   const layout = spread(shape, unit, room);
@@ -172,7 +172,7 @@ function ownGrid(ui, now, unit, tall) {
   const asked = "cell" in now.task ? ui.state.task.match(/\d+/g).map(Number) : null;
   const look = ({ index, cell }, place) => [now.inside({ cell }) ? "touched" : "outside", cell === lit ? "lit" : "",
     now.task.grid && !now.right(place) ? "wrong" : "", asked && `${index}` === `${asked}` ? "wanted" : ""].join(" ");
-  const cells = now.found.map((element, place) => s("g", { onpointerover: () => point(ui, { element: place }) },
+  const cells = now.found.map((element, place) => s("g", { onpointerover: (event) => hover(ui, event, { element: place }) },
     box(layout.place(element.index), unit, look(element, place),
       now.inside(element) ? values[element.cell] : "", ui.em),
     !now.inside(element) && s("rect", { x: layout.place(element.index)[0] + 0.5, y: layout.place(element.index)[1] + 0.5,
@@ -188,9 +188,9 @@ function ownGrid(ui, now, unit, tall) {
   const before = ui.before && ui.before.shape.length <= 2 && `${ui.before.shape}` !== `${shape}` && spread(ui.before.shape, unit, room);
   return h("div", {}, h("p", { class: "name" }, now.task.grid ? "your note reads" : sizes(shape)),
     s("svg", { width: layout.width + 20, height: Math.max(layout.height, tall) + 20, role: "group", class: "own",
-      "aria-label": `a tensor of shape ${tuple(shape)}`, onpointerleave: () => point(ui, {}) },
+      "aria-label": `a tensor of shape ${tuple(shape)}`, onpointerleave: (event) => hover(ui, event, {}) },
     hatching(ui), grid, before && s("rect", { width: before.width, height: before.height, class: "ghost" }),
-    shape.length > 0 && corner(ui, layout)));
+    shape.length > 0 && !open && corner(ui, layout)));
 }
 
 const sizes = (shape) => ["shape (", shape.map((size, k) => [k > 0 && ", ",
@@ -213,12 +213,20 @@ function corner(ui, layout) {
 
 const point = (ui, { element = null, cell = null }) =>
   (ui.own.element !== element || ui.own.cell !== cell) && ui.keep({ element, cell });
+// A picture that moves under a pointer at rest does not count: keys may be choosing.
+function hover(ui, { clientX, clientY }, what) {
+  const place = `${clientX} ${clientY}`;
+  if (ui.own.pointer === place) return;
+  ui.own.pointer = place;
+  point(ui, what);
+}
+
 const litCell = (ui, now) => ui.own.cell ?? now.found[ui.own.element]?.cell;
 
 function measure(ui) {
   const { values, shape } = ui.state;
   const count = values.length + BEYOND;
-  const columns = ui.width >= count * 1.9 * ui.em ? count : count > 20 ? 16 : 12;
+  const columns = ui.width >= count * 1.65 * ui.em ? count : count > 20 ? 16 : 12;
   const side = Math.floor(Math.min((ui.width - 2) / columns, 2.3 * ui.em));
   const lane = Math.max(1.45 * ui.em, 25);
   const head = (shape.length + 1) * lane;
@@ -234,7 +242,7 @@ function measure(ui) {
 
 function strip(ui, now) {
   const { em } = ui;
-  const { values, shape, stride, offset, task } = ui.state;
+  const { values, shape, task } = ui.state;
   const size = measure(ui);
   const asked = "cell" in now.task && !ui.guess(task).told;
   const press = (cell) => (asked ? ui.set({ predicted: { ...ui.state.predicted, [task]: cell },
@@ -246,17 +254,17 @@ function strip(ui, now) {
     const times = now.cells.get(cell)?.length ?? 0;
     const beyond = cell >= values.length;
     const look = [beyond ? "beyond" : "", times && !asked ? "touched" : "", cell === lit ? "lit" : ""].join(" ");
-    return s("g", { onpointerover: () => !asked && point(ui, { cell }), onclick: () => !beyond && press(cell), role: asked && !beyond ? "button" : null,
+    return s("g", { onpointerover: (event) => hover(ui, event, asked ? {} : { cell }), onclick: () => !beyond && press(cell), role: asked && !beyond ? "button" : null,
       tabindex: asked && !beyond ? 0 : null, "aria-label": asked && !beyond ? `cell ${cell}` : null,
       onkeydown: (event) => asked && event.key === "Enter" && press(cell) },
-    box([x, y], size.side, look, beyond ? "" : values[cell], em),
+    box([x, y], size.side, look, beyond || asked ? "" : values[cell], em),
     beyond && reached.has(cell) && s("rect", { x: x + 0.5, y: y + 0.5, width: size.side - 1, height: size.side - 1, fill: ui.hatch }),
     s("text", { x: x + size.side / 2, y: y + size.side + 1.05 * em, class: times > 1 ? "name bad bold" : "soft", "text-anchor": "middle" },
       times > 1 ? `×${times}` : cell));
   });
   const marks = asked ? [] : [...shape.map((_, k) => strideMark(ui, size, k)), offsetMark(ui, size)];
   return s("svg", { width: ui.width, height: size.height, role: "group", "aria-label": "the storage",
-    onpointerleave: () => point(ui, {}) }, hatching(ui), cells, asked ? null : hops(ui, now, size), marks);
+    onpointerleave: (event) => hover(ui, event, {}) }, hatching(ui), cells, asked ? null : hops(ui, now, size), marks);
 }
 
 function mark(ui, size, level, cell, look, options, text, from = null, ghost = null) {
@@ -389,10 +397,11 @@ export default picture({
     const told = ui.guess(ui.state.task).told;
     const asked = ("cell" in now.task || (!now.task.grid && ui.state.view.length > 0)) && !told; // the answer would stand below
     const unit = Math.floor(Math.min(1.75 * ui.em, (ui.width - 20) / 13));
-    const tall = (now.task.grid ? 5 : 4) * unit;
+    const shapes = Object.values(ui.state.tasks).flatMap(({ start, shape }) => [start.shape, shape ?? []]);
+    const tall = Math.max(3, ...shapes.map((shape) => shape.at(-2) ?? 1)) * unit; // of all tasks, so that none moves the strip
     ui.tell(asked ? "" : `${noteText(ui.state)}${now.done ? ", as wanted" : ""}`);
     return [chips(ui), question(ui, now),
-      h("div", { class: "beside note" }, now.task.grid && wantedGrid(ui, now, unit, tall), ownGrid(ui, now, unit, tall),
+      h("div", { class: "beside note" }, now.task.grid && wantedGrid(ui, now, unit, tall), ownGrid(ui, now, unit, tall, asked),
         h("div", {}, asked ? null : fields(ui), asked ? null : facts(ui, now))),
       strip(ui, now)];
   },

@@ -1,0 +1,266 @@
+"""A class: hand-outs give nothing away and lose nothing; marks are for answers alone, whatever a notebook does."""
+
+import copy
+import csv
+import sys
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_notebook, new_output
+
+from helpers.check import answers, check, record, request
+from helpers.exercises import EXERCISES
+from helpers.export import handout, marks
+from helpers.export.__main__ import main
+from helpers.progress import progress
+from tests.tools.course import NOTEBOOKS, exercises, read, tags
+
+START = NOTEBOOKS[0]
+
+
+def command(monkeypatch, *arguments):
+    monkeypatch.setattr(sys, "argv", ["export", *map(str, arguments)])
+    main()
+
+
+def stub(notebook, name):
+    return next(cell for cell in notebook.cells if cell.cell_type == "code" and name in handout.checks(cell.source))
+
+
+# ---- Hand-outs
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_hand_out_gives_nothing_away_and_the_way_back_gives_the_lesson(path):
+    lesson = read(path)
+    given = handout.for_students(read(path))
+    text = nbformat.writes(given)
+    assert "For the teacher" not in text and "<summary>Solution" not in text
+    assert not any(task.solution in cell.source for task in exercises(lesson) for cell in given.cells)
+    assert [cell for cell in given.cells if cell.cell_type == "code"] == [c for c in lesson.cells if "outputs" in c]
+    assert text.count("<summary>Hint") == len(exercises(lesson))
+    assert handout.for_teacher(given, lesson) == lesson
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_nbgrader_finds_a_solution_cell_and_a_test_cell_for_each_exercise(path):
+    given = handout.for_nbgrader(handout.for_students(read(path)))
+    nbformat.validate(given)
+    roles = [(cell.metadata.nbgrader, cell.source) for cell in given.cells if "nbgrader" in cell.metadata]
+    assert len({role.grade_id for role, _ in roles}) == len(roles) == 2 * len(exercises(read(path)))
+    for (solution, source), (test, code) in zip(roles[::2], roles[1::2], strict=True):
+        assert (solution.solution, solution.grade, test.solution, test.grade) == (True, False, False, True)
+        [(name, call)] = handout.checks(source).items()
+        assert name in EXERCISES and handout.checks(code) == {name: call}
+
+
+def test_what_a_student_wrote_comes_back_with_the_solutions(tmp_path, monkeypatch, capsys):
+    folder, out = tmp_path / "in" / "ann", tmp_path / "out"
+    given = handout.for_nbgrader(handout.for_students(read(START)))
+    stub(given, "card_in_gb").source = 'answer = 80\n\ncheck("card_in_gb", answer)'
+    given.cells.insert(20, new_code_cell("mine = 1"))
+    folder.mkdir(parents=True)
+    nbformat.write(given, folder / "renamed.ipynb")
+    (folder / "none.ipynb").write_text("no notebook")
+    command(monkeypatch, "handout", "--back", tmp_path / "in", "--out", out)
+    printed = capsys.readouterr().out
+    assert "none.ipynb is no hand-out of the course: left out" in printed and "1 notebooks" in printed
+    sources = [cell.source for cell in read(out / "ann" / "renamed.ipynb").cells]
+    assert len(sources) == len(read(START).cells) + 1 and "mine = 1" in sources
+    assert 'answer = 80\n\ncheck("card_in_gb", answer)' in sources
+    with pytest.raises(SystemExit, match="stay as they are"):
+        command(monkeypatch, "handout", "--back", tmp_path / "in", "--out", folder)
+
+
+def test_hand_outs_are_written_elsewhere(tmp_path, monkeypatch, capsys):
+    with pytest.raises(SystemExit, match="a notebook of the course itself"):
+        command(monkeypatch, "handout", "--out", START.parent, "00")
+    command(monkeypatch, "handout", "--nbgrader", "--out", tmp_path, "00", "03")
+    assert capsys.readouterr().out == f"2 hand-outs without solutions and notes in {tmp_path}\n"
+    assert {path.parent.name for path in tmp_path.rglob("*.ipynb")} == {START.stem, NOTEBOOKS[3].stem}
+    assert (tmp_path / "nbgrader_config.py").exists()
+    with pytest.raises(SystemExit, match="2"):
+        command(monkeypatch, "handout", "--out", tmp_path, "99")
+    assert "there is no notebook 99; there are 00," in capsys.readouterr().err
+
+
+# ---- An answer that is recorded where it runs, and judged elsewhere
+
+
+def right(exercise):
+    """The right answers to an exercise, as `check` takes them."""
+    if not exercise.parts:
+        return (exercise.oracle,) if exercise.cases else (exercise.oracle(),)
+    parts = exercise.parts.values()
+    if all(part.cases for part in parts):
+        return (lambda *given: [part.oracle(*given) for part in parts],)
+    return tuple(part.oracle() for part in parts)
+
+
+QUICK = {"card_in_gb", "roof_points", "swap_rows", "eight_rewrites", "momentum_step"}  # one of each kind
+EACH = [pytest.param(one, id=name, marks=[] if name in QUICK else pytest.mark.slow) for name, one in EXERCISES.items()]
+
+
+@pytest.mark.parametrize("exercise", EACH)
+def test_a_recorded_answer_gets_the_verdict_of_the_answer_itself(exercise):
+    wrong = [(formula,) if exercise.cases else (formula(),) for formula, _ in exercise.mistakes[:1]]
+    for given in [right(exercise), *wrong, (...,)]:
+        recorded = record(given, request(exercise.name))
+        assert check(exercise.name, *answers(exercise.name, recorded)) == check(exercise.name, *given)
+
+
+def test_what_is_recorded_is_plain_data():
+    class Right:
+        def __eq__(self, other):
+            return True
+
+    recorded = record((lambda *_: Right(),), request("to_halves"))
+    assert "an object of type Right, which no exercise asks for" in str(
+        check("to_halves", *answers("to_halves", recorded))
+    )
+    with pytest.raises(Exception, match="eights"):  # "Weights only load failed", of a pickle that would run code
+        answers("to_halves", _pickled_call())
+
+
+def _pickled_call():
+    import base64
+    import io
+
+    import torch
+
+    class Runs:
+        def __reduce__(self):
+            return exec, ("raise SystemExit",)
+
+    buffer = io.BytesIO()
+    torch.save(Runs(), buffer)
+    return base64.b64encode(buffer.getvalue()).decode()
+
+
+# ---- Marks
+
+
+LIMITS = marks.Limits(cell=60, total=600, memory=4 * 10**9, jail=marks.jail())
+
+
+def test_a_file_that_is_no_notebook_of_the_course_is_a_row(tmp_path):
+    (tmp_path / "ann").mkdir()
+    (tmp_path / "ben.txt").write_text("My dog ate it.")
+    (tmp_path / "cyd").mkdir()
+    nbformat.write(new_notebook(cells=[new_code_cell("1")]), tmp_path / "cyd" / "00_start_here.ipynb")
+    rows = [
+        row
+        for student, file, folder in marks.submissions(tmp_path)
+        for row in marks.mark(file, folder, student, LIMITS)
+    ]
+    assert [(row.student, row.verdict) for row in rows] == [(name, "not run") for name in ("ann", "ben", "cyd")]
+    assert rows[1].sentence.startswith("This is no notebook (") and rows[2].sentence.endswith("of the course.")
+
+
+def test_the_table_is_harmless_in_a_spreadsheet_and_in_a_browser(tmp_path):
+    row = marks.Row("=1+1", "00.ipynb", "<b>", "not yet", "<script>alert(1)</script>")
+    table, page = marks.write([row], tmp_path, "Nothing is protected.")
+    with table.open(encoding="utf-8-sig") as file:
+        assert list(csv.reader(file))[1] == ["'=1+1", "00.ipynb", "<b>", "not yet", "<script>alert(1)</script>"]
+    html = page.read_text("utf-8")
+    assert "<script" not in html and "&lt;script&gt;" in html and "src=" not in html
+
+
+def lesson(**stubs):
+    """The first lesson, short: its set-up and its exercises, some stubs replaced."""
+    given = handout.for_students(read(START))
+    given.cells = [c for c in given.cells if c.cell_type == "markdown" or "import" in c.source or "exercise" in tags(c)]
+    for name, source in stubs.items():
+        stub(given, name).source = source
+    return given
+
+
+def marked(tmp_path, notebook, **limits):
+    """Verdict and sentence by exercise."""
+    file = tmp_path / "ann" / "any name.ipynb"
+    file.parent.mkdir()
+    nbformat.write(notebook, file)
+    rows = marks.mark(file, file.parent, "ann", marks.Limits(**(vars(LIMITS) | limits)))
+    assert [path.name for path in file.parent.iterdir()] == [file.name]
+    return {row.exercise: (row.verdict, row.sentence) for row in rows}
+
+
+SOLUTIONS = {task.name: task.solution for task in exercises(read(START))}
+
+
+@pytest.mark.slow
+def test_right_and_wrong_answers_are_marked_as_the_check_would(tmp_path):
+    wrong = "def devices_needed(parameters, memory, per_parameter=16):\n    return 0\n\n\ncheck(devices_needed)"
+    half = "fastest_writing = 1 / 0\ncheck(fastest_writing)"
+    given = lesson(**(SOLUTIONS | {"devices_needed": wrong, "fastest_writing": half}))
+    for cell in given.cells:
+        if cell.cell_type == "code":  # what is stored earns nothing
+            cell.outputs = [new_output("execute_result", {"text/plain": "✓ correct"})]
+    found = marked(tmp_path, given)
+    assert [found[name][0] for name in SOLUTIONS] == ["correct", "correct", "not yet", "not yet"]
+    assert "devices_needed(" in found["devices_needed"][1]
+    assert found["fastest_writing"][1] == "Its cell raised ZeroDivisionError: division by zero."
+
+
+TAMPER = """
+import helpers.check, helpers.check.judge as judge, os, shutil, torch
+judge._judge = lambda *_: judge._CORRECT
+check = helpers.check.check = lambda *_: judge.Verdict("x", "correct", "correct.")
+torch.isclose = torch.equal = lambda *_, **__: True
+for name in os.listdir():
+    os.remove(name)
+check("card_in_gb", 1)
+"""
+PEEK = """
+from helpers.exercises import EXERCISES
+def tokens_before_deadline(*given):
+    return EXERCISES["tokens_before_deadline"].oracle(*given)
+check(tokens_before_deadline)
+"""
+ENDLESS = """
+while True:
+    print("y" * 10**6)
+check(devices_needed)
+"""
+
+
+@pytest.mark.slow
+def test_a_hostile_notebook_earns_what_its_answers_earn(tmp_path):
+    hostile = {"card_in_gb": TAMPER, "tokens_before_deadline": PEEK, "devices_needed": ENDLESS}
+    found = marked(tmp_path, lesson(**(SOLUTIONS | hostile)), cell=20)
+    assert [found[name][0] for name in SOLUTIONS] == ["not yet", "not yet", "not yet", "look"]
+    assert found["card_in_gb"][1] != "correct." and "KeyError" in found["tokens_before_deadline"][1]
+    assert found["devices_needed"][1] == "It had not come to an end after 20 seconds."
+    assert "the notebook names EXERCISES" in found["fastest_writing"][1]
+
+
+@pytest.mark.slow
+def test_what_ends_the_kernel_ends_the_marking_of_this_notebook_alone(tmp_path):
+    found = marked(tmp_path, lesson(**(SOLUTIONS | {"devices_needed": "import os\nos._exit(0)"})))
+    assert [found[name][0] for name in SOLUTIONS] == ["correct", "correct", "not run", "not run"]
+    assert "The kernel ended in code cell " in found["devices_needed"][1]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not LIMITS.jail, reason="this system has neither bwrap nor unshare")
+def test_nothing_leaves_the_machine(tmp_path):
+    source = 'import socket\nsocket.create_connection(("192.0.2.1", 80), timeout=5)\ncheck("card_in_gb", 1)'
+    assert "Network is unreachable" in marked(tmp_path, lesson(card_in_gb=source))["card_in_gb"][1]
+
+
+# ---- A student's own progress
+
+
+def test_progress_counts_what_was_saved(tmp_path):
+    given = copy.deepcopy(handout.for_students(read(START)))
+    stub(given, "card_in_gb").outputs = [new_output("execute_result", {"text/plain": "✓ card_in_gb: correct."})]
+    guess = next(cell for cell in given.cells if cell.source.startswith("guess = ..."))
+    guess.outputs = [new_output("execute_result", {"text/plain": "You predicted 1; it is 2."})]
+    nbformat.write(given, tmp_path / START.name)
+    (tmp_path / "01_broken.ipynb").write_text("{")
+    table = str(progress(tmp_path))
+    guesses = sum("\ncompare(" in cell.source for cell in given.cells)
+    assert f"1 of {guesses}" in table and "1 of 4" in table and "cannot be read" in table
+    assert "tokens_before_deadline, devices_needed, fastest_writing" in table and "card_in_gb" not in table
+    with pytest.raises(FileNotFoundError, match="name their folder"):
+        progress(tmp_path / "none")
