@@ -15,10 +15,8 @@ from PIL import Image
 from helpers import draw, formats
 from helpers.counting import Trace
 from helpers.draw.palette import GROUNDS
-from helpers.model import MODELS
 from helpers.roofline import Roofline
 
-GPT2, LLAMA = MODELS["GPT-2 small"], MODELS["Llama 3 8B"]
 H100, CPU = Roofline(989.5e12, 3.35e12), Roofline(180e9, 40e9)
 OPS = [
     draw.Point(name, x, measured=CPU.attainable(x) * share)
@@ -45,8 +43,6 @@ GALLERY = {
     "roofline of many": lambda: draw.roofline({"CPU": CPU}, OPS, "many points", height=4.5),
     "roofline of dtypes": lambda: draw.roofline({f"{10**i}": Roofline(10.0 ** (12 + i), 1e11) for i in range(3)}),
     "bandwidth_sweep": lambda: draw.bandwidth_sweep({2**p: 1e12 / p for p in range(14, 31)}, {"L1": 2**16}, [2**20]),
-    "block": lambda: draw.block(LLAMA, 8, 8192),
-    "one_box": lambda: draw.one_box(GPT2, 1, 1024, "q k v"),
 }  # fmt: skip
 
 

@@ -41,7 +41,7 @@ def test_the_commands_of_the_readme_are_shell_and_name_what_exists():
 
 def test_the_picture_of_the_readme_is_the_one_that_the_course_draws():
     with Image.open(cover.PATH) as picture:
-        assert picture.info["Description"] == cover.figure().words
+        assert picture.info["Description"] == cover.card()["text/plain"]
 
 
 @pytest.mark.parametrize("file", ["README.md", ".github/CONTRIBUTING.md", ".github/MAINTAINING.md", ".hub/README.md"])

@@ -8,10 +8,8 @@ What a function returns is a `Drawing`, whose words are made from what is drawn.
 - strips: strips
 - charts: lines, bars, waterfall, dots, memory_over_time, memory_rises
 - roofline: roofline, Point, bandwidth_sweep
-- block: block (the block card), one_box (of it)
 """
 
-from helpers.draw.block import block, one_box
 from helpers.draw.charts import bars, dots, lines, memory_over_time, memory_rises, waterfall
 from helpers.draw.drawing import Drawing, figure, show
 from helpers.draw.formats import FIELDS, bits, ranges, spacing

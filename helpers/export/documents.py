@@ -1,7 +1,6 @@
 """A page, a deck of slides and a start page: whole files with all they need in them."""
 
 import re
-from base64 import b64encode
 from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.resources import files
@@ -16,7 +15,7 @@ from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 from nbformat import NotebookNode
 from pygments.formatters import HtmlFormatter
 
-from helpers import draw, explore, model
+from helpers import explore
 from helpers.export.cells import for_page, for_slides
 
 HERE = Path(__file__).resolve().parent
@@ -137,7 +136,6 @@ def write(kind: str, notebooks: Iterable[Path], out: Path, notes: bool = False) 
 
 
 def _start_page(kind: str, lessons: list[Lesson]) -> str:
-    """The page with the list of lessons, below the block card of one model."""
-    drawing = draw.block(model.MODELS["Llama 3 8B"], 1, 8192)
-    card = {"png": b64encode(drawing.png()).decode(), "alt": drawing.alt}
-    return Document({}).fill("index.html.j2", card=card, kind=kind, lessons=lessons)
+    """The page with the living block card of one model, and the list of lessons below it."""
+    card, _ = explore.block_card("Llama 3 8B", batch=1, tokens=8192, asked=False)._repr_mimebundle_()
+    return Document({}).fill("index.html.j2", card=explore.live({"data": card}), kind=kind, lessons=lessons)

@@ -7,21 +7,26 @@ import io
 
 from PIL import Image
 
-from helpers import draw, explore, model
-from tests.tools import browser
+from helpers import explore
+from tests.tools import browser, still
 from tests.tools.course import ROOT
 
 PATH, FILM = ROOT / ".github" / "block.png", ROOT / ".github" / "roofline.gif"
 
 
-def figure() -> draw.Drawing:
-    """What the picture shows: the block card, filled."""
-    return draw.block(model.MODELS["Llama 3 8B"], 1, 8192)
+def card() -> dict[str, str]:
+    """What the picture shows, as a cell would show it: the block card, filled."""
+    return explore.block_card("Llama 3 8B", batch=1, tokens=8192, asked=False)._repr_mimebundle_()[0]
 
 
 def store() -> None:
-    """Write the picture, with its words inside the file."""
-    PATH.write_bytes(figure().png())
+    """Write the picture, with its words inside the file; without a Chromium leave it as it is, and say so."""
+    if reason := browser.lacking():
+        print(f"The README's picture stays as it is: {reason}")
+        return
+    with browser.chromium() as opened:
+        png, _ = still.take(opened, {"data": card()})
+    PATH.write_bytes(png)
 
 
 def frames() -> list[Image.Image]:

@@ -191,7 +191,7 @@ function table(ui, now, ask) {
   const hidden = ask && !ask.guess.told ? ask.hides : [];
   const row = Math.max(Math.round(1.78 * ui.em * 0.86), 25);
   const wide = ui.narrow ? 122 : Math.round(10.2 * ui.em * 0.86);
-  const look = (column) => `${column.name.replace("/", "-")} ${column.lesson === upto && !only ? "new" : ""} ${column.name === "bytes" ? "kernel" : ""}`;
+  const look = (column) => `${column.name.replace("/", "-")} ${column.lesson === upto && ask ? "new" : ""} ${column.name === "bytes" ? "kernel" : ""}`;
   const cell = (column, content, rows) => h("td", { class: look(column), rowspan: rows },
     hidden.includes(column.name) ? "?" : content || "");
   const lines = now.kernels.flatMap((kernel) => kernel.boxes.map((box, place) => {
