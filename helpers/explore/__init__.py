@@ -5,6 +5,7 @@ Where nothing can be drawn (GitHub, a terminal) a stored picture and words stand
 - views: Bits (as float_bits), Roof (as roofline)
 - note: Note (as note), offset, shape and stride found by hand
 - walk: Walk (as walk), a grid read in some order through a small cache
+- any_mfu: AnyMfu (as any_mfu), the choices that hide in a utilization, as switches
 - card: BlockCard (as block_card), one block with what every lesson says about its boxes
 - plan: Plan (as plan), a training run: GB on each GPU beside days and dollars; napkin, the same with two handles
 - timed_ops: TimedOps (as timed_ops), the reader's own ops under the measured roof
@@ -12,6 +13,7 @@ Where nothing can be drawn (GitHub, a terminal) a stored picture and words stand
 - view: live, MIME, and what the views have in common
 """
 
+from helpers.explore.any_mfu import AnyMfu as any_mfu
 from helpers.explore.card import BlockCard as block_card
 from helpers.explore.nest import Nest as nest
 from helpers.explore.note import Note as note
