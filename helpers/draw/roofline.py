@@ -169,13 +169,19 @@ def _draw_flat(ax: Axes, name: str, roof: Roofline, dash: Any) -> None:
 
 
 def _name_peaks(ax: Axes, roofs: Roofs, full: bool) -> None:
-    """Each peak above the end of its flat part, with the name of the roof unless roofs share it or the plot is full."""
+    """Each peak at the end of its flat part, with the name of the roof unless roofs share it or the plot is full."""
     sharing: dict[float, list[str]] = {}
     for name, roof in roofs.items():
         sharing.setdefault(roof.peak, []).append(name)
+    right = ax.get_xlim()[1]
+    highest = max(sharing)
     for peak, names in sharing.items():
         name = f"{names[0]}: " if len(names) == 1 and not full else ""
-        note(ax, name + units.si(peak, "FLOP/s"), (ax.get_xlim()[1], peak), (-4, 8), ha="right", zorder=8)
+        (_, top), (_, place) = ax.transData.transform([(right, highest), (right, peak)])
+        points_below = (top - place) * 72 / ax.figure.dpi
+        crowded = 0 < points_below < 16  # else the name of this one would lie on the line of the highest
+        height = -8 if crowded else 8
+        note(ax, name + units.si(peak, "FLOP/s"), (right, peak), (-4, height), ha="right", zorder=8)
 
 
 def _name_slopes(ax: Axes, roofs: Roofs, intensities: Sequence[float]) -> None:

@@ -57,10 +57,6 @@ guess("strided_sum", "Each of those numbers lies in a cache line of its own, and
      "By its formula, yes: but how many of the matrix's cache lines hold one of those numbers?"),
     (lambda right: (0.01, 0.2) if right > 3 else None,
      "A sixteenth of the matrix is what the roof's time counts already."))
-guess("in_their_brackets", "",
-    *((count, "There are fourteen operations: how many of them?") for count in ((14.1, math.inf), (-math.inf, -0.1))),
-    (0, "Then work and bytes would tell nothing: most operations are little else."),
-    (14, "Then no bytes would move but those that were counted, each as fast as in a plain pass."))
 guess("gelu_by_erf", "",
     (lambda right: 1 if right > 1.3 else None, "The same bytes, but not the same work: their kernels differ."),
     (lambda right: (0.01, 0.95) if right > 1.2 else None, "Here it is the faster one of the two."),
