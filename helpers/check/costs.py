@@ -1,6 +1,7 @@
 """What a right answer costs, beside what it may cost."""
 
 import copy
+import inspect
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import Any, NamedTuple
@@ -36,8 +37,9 @@ class _Leaving(TorchFunctionMode):
 
 def costs(exercise: Exercise, function: Callable[..., Any], place: Sandbox) -> list[float]:
     """What the exercise asks for, of each call that is scored. Raises Uncountable."""
-    if hasattr(function, "recorded_costs"):  # it ran elsewhere
-        return function.recorded_costs()
+    learner = inspect.unwrap(function)
+    if hasattr(learner, "recorded_costs"):  # it ran elsewhere
+        return learner.recorded_costs()
     known_costs(exercise, exercise.oracle)  # so that what counting imports is there, and takes none of the time
     place.renew(SECONDS)
     try:
