@@ -80,7 +80,7 @@ function held(ui, width) {
   const { memory } = state.machines[state.machine];
   const names = 6.6 * em;
   const across = linear([0, state.most], [names, width - 3.6 * em]);
-  const tall = Math.max(1.7 * em, 24);
+  const tall = Math.max((ui.slide ? 1.3 : 1.7) * em, 24);
   const top = 1.5 * em;
   const rows = Object.keys(TERMS);
   const bottom = top + (rows.length + 1) * tall;
@@ -269,7 +269,7 @@ function sentence(ui) {
   const open = (name, parts) => (state.handles.includes(name) ? parts : null);
   const whole = state.handles.includes("recompute"); // else the MFU has in it what is recomputed
   const together = state.text_gpus > 1 ? `${state.text_gpus} GPUs work` : "1 GPU works";
-  return h("p", { class: "plan" },
+  return h("p", { class: ui.slide ? "" : "plan" },
     number("gpus", "GPUs", powers(0, 14), `${state.gpus} GPUs`), " train on ", number("run", "tokens of the run", runs, many(state.run, "tokens")),
     whole ? " at " : " at an MFU of ", number("utilization", "of the peak", fractions, plain(state.utilization, 2)),
     whole ? " of their peak. " : ". ", number("text_gpus", "GPUs on one text", powers(0, 3), together), " on ",
@@ -326,7 +326,7 @@ export default picture({
     const open = asked.find(({ name }) => !ui.guess(name).told);
     const first = open && open === asked[0] && open.name === "gpus"; // nothing can be shown yet
     const half = ui.narrow || first ? ui.width : Math.floor((ui.width - 1.4 * ui.em) / 2);
-    const box = frame(ui, half, (first ? 9 : 19.5) * ui.em);
+    const box = frame(ui, half, (first ? 9 : ui.slide ? 14 : 19.5) * ui.em);
     const last = open ?? asked.at(-1);
     const lines = last && guessLine(ui, box, last.name, ui.guess(last.name));
     ui.tell(open ? open.text : `${spanOf(timeOf(ui.state).days)}, ${memoryOf(ui.state).fits ? "fits" : "does not fit"}`);
@@ -335,6 +335,6 @@ export default picture({
       !open && planned(ui, box), !open && marks(ui, box), lines);
     return [asked.filter((one) => one === open || ui.guess(one.name).told).map((one) => question(ui, one)),
       !open && sentence(ui), !open && switches(ui),
-      h("div", { class: ui.narrow || first ? "" : "halves" }, h("div", {}, !first && held(ui, half)), h("div", {}, chart, !open && verdict(ui)))];
+      h("div", { class: ui.narrow || first ? "" : "halves" }, h("div", {}, !first && held(ui, half), !open && verdict(ui)), h("div", {}, chart))];
   },
 });
