@@ -10,7 +10,7 @@ from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from helpers.check import answers, check, record, request
 from helpers.exercises import EXERCISES
-from helpers.export import handout, marks
+from helpers.export import handout, marks, plan
 from helpers.export.__main__ import main
 from helpers.progress import progress
 from tests.tools.course import NOTEBOOKS, exercises, read, tags
@@ -82,6 +82,15 @@ def test_hand_outs_are_written_elsewhere(tmp_path, monkeypatch, capsys):
     with pytest.raises(SystemExit, match="2"):
         command(monkeypatch, "handout", "--out", tmp_path, "99")
     assert "there is no notebook 99; there are 00," in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_plan_has_the_whole_lesson_and_the_exercises_that_fit(path):
+    rows = plan.plan(read(path))
+    assert 75 <= rows[-1][2] <= 90 or path == START
+    assert sum(minutes for _, minutes, _ in rows) == rows[-1][2]
+    assert len(plan.plan(read(path), minutes=999)) >= len(rows) > 8
+    assert sum(name.startswith("Exercise ") for name, *_ in plan.plan(read(path), 999)) == len(exercises(read(path)))
 
 
 # ---- An answer that is recorded where it runs, and judged elsewhere

@@ -6,10 +6,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from helpers import export
-from helpers.export import handout, marks
+from helpers.export import handout, marks, plan
 
 # Each with a command line of its own. They need nothing but requirements.txt.
-_COMMANDS = {"handout": handout.main, "marks": marks.main}
+_COMMANDS = {"handout": handout.main, "marks": marks.main, "plan": plan.main}
 
 
 def main() -> None:
@@ -21,7 +21,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m helpers.export",
         description=export.__doc__.partition("\n\n")[0],
-        epilog="For a class: handout --help, marks --help.",
+        epilog="For a class: handout --help, marks --help, plan --help.",
     )
     parser.add_argument("kind", choices=("pages", "slides"), help="pages to read, or decks with notes for the speaker")
     parser.add_argument("numbers", nargs="*", metavar="NN", help="notebook numbers, such as 01; default: all")
