@@ -189,7 +189,7 @@ function table(ui, now, ask) {
   const filled = COLUMNS.filter((column) => column.lesson <= upto && upto <= (column.last ?? 7));
   const columns = ui.narrow ? filled.sort((one, other) => other.lesson - one.lesson) : filled; // a phone shows the new ones
   const hidden = ask && !ask.guess.told ? ask.hides : [];
-  const row = Math.max(Math.round(1.78 * ui.em * 0.86), 25);
+  const row = Math.max(Math.round((ui.slide ? 1.65 : 1.78) * ui.em * 0.86), 25);
   const wide = ui.narrow ? 122 : Math.round(10.2 * ui.em * 0.86);
   const look = (column) => `${column.name.replace("/", "-")} ${column.lesson === upto && ask ? "new" : ""} ${column.name === "bytes" ? "kernel" : ""}`;
   const cell = (column, content, rows) => h("td", { class: look(column), rowspan: rows },
@@ -333,7 +333,8 @@ export default picture({
     ui.tell(open ? "" : `least time of the block ${duration(now.total.seconds)}`);
     const hint = h("p", { class: "soft" }, "Touch a number to see where it comes from; drag ", h("b", {}, "b"), " or ", h("b", {}, "t"), " to change it.");
     const cells = table(ui, now, ask);
-    return [ask && asked(ask, now), controls(ui, now), cells, upto >= 6 && !only && strip(ui, now, ask),
-      !only && !(open && ask.rule !== "kept") && finding(now, upto), h("div", { class: ui.slide ? "" : "opened" }, ui.panel ?? (ui.slide ? null : hint))];
+    const whole = !only && [upto >= 6 && strip(ui, now, ask), !ui.slide && !(open && ask.rule !== "kept") && finding(now, upto)];
+    const foot = ui.slide ? ui.panel ?? whole : [whole, h("div", { class: "opened" }, ui.panel ?? hint)]; // a slide is full
+    return [ask && asked(ask, now), controls(ui, now), cells, h("div", {}, foot)];
   },
 });
