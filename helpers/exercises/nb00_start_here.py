@@ -49,12 +49,12 @@ exercise("card_in_gb", 80 * 2**30 / 1e9, [
     (80 * (2 - 1.024**3), "You took the percentage off: there are more GB than GiB."),
     (87.4, "The 7.4 are per cent: take 7.4 % of the 80."),
     (86, "Nearly: you rounded to two digits, here or on the way, and three are asked for."),
-], unit="GB", tolerance=0.001)
+], unit="GB", tolerance=0.001, quantities={"the 80": 80})
 
 DAY = 24 * 60 * 60
 
 exercise("tokens_before_deadline",
-    lambda n, devices, days, peak, mfu: devices * days * DAY * peak * mfu / (6 * n), [
+    lambda parameters, devices, days, peak, mfu: devices * days * DAY * peak * mfu / (6 * parameters), [
     (lambda n, c, d, p, u: c * d * DAY * p * u / (2 * n),
      "You forgot the backward pass: 2 FLOPs per parameter and token are the forward pass alone."),
     (lambda n, c, d, p, u: c * d * DAY * p * u / n, "You left out the 6 FLOPs for each parameter and token."),
@@ -69,11 +69,6 @@ exercise("tokens_before_deadline",
     (lambda n, c, d, p, u: c * d * DAY * p * u / 6 * n,
      "You multiplied by the parameters, as a / 6 * n does in Python: divide by all of (6 * n)."),
     (lambda n, c, d, p, u: d * DAY * p * u / (6 * n) / c, "More devices train more tokens: multiply by their number."),
-    (lambda n, c, d, p, u: c * d * DAY * p * u, "You found the compute, in FLOP: divide by the cost of one token."),
-    (lambda n, c, d, p, u: 6 * n * d / (c * p * u),
-     "That is the first formula, with days for tokens: rearrange it."),
-    (lambda n, c, d, p, u: 6 * n / (c * d * DAY * p * u),
-     "That is upside down: tokens are FLOPs delivered over FLOPs per token."),
     ],
     cases=[(7e9, 8, 14, 989.5e12, 0.4), (70e9, 1024, 30, 989.5e12, 0.5), (1e9, 1, 1, 312e12, 0.3)],
     draw=lambda r: (r.randint(1, 400) * 1e9, r.randint(2, 4096), r.randint(2, 300),
@@ -81,7 +76,7 @@ exercise("tokens_before_deadline",
     equivalent_slips={"return delivered // (6 * parameters)": "whole tokens are an answer, too"})
 
 exercise("devices_needed",
-    lambda n, memory, each: math.ceil(n * each / memory), [
+    lambda parameters, memory, per_parameter: math.ceil(parameters * per_parameter / memory), [
     (lambda n, m, b: n * b // m, "You rounded down: the last parameters need a device, too."),
     (lambda n, m, b: round(n * b / m), "You rounded to the nearest: whatever is left over needs a device of its own."),
     (lambda n, m, b: n * b // m + 1, "Where the model fills the devices exactly, you bought one too many."),
@@ -90,9 +85,6 @@ exercise("devices_needed",
      "You counted one byte per parameter: multiply by the bytes that each one needs."),
     (lambda n, m, b: math.ceil(m / (n * b)), "That is upside down: bytes needed over bytes of one GPU."),
     (lambda n, m, b: math.ceil(n * 16 / m), "You took 16 bytes for each parameter: here it is `per_parameter`."),
-    (lambda n, m, b: m / b, "That is the largest model that one GPU holds: how many such parts has this one?"),
-    (lambda n, m, b: n * b, "Those are the bytes that are needed: divide by those of one GPU, and round up."),
-    (lambda n, m, b: math.ceil(n * b / (m * 1e9)), "The memory is in bytes already, not in GB."),
     (lambda n, m, b: math.ceil(n * b / m / 8) * 8, "How few are enough? They need not be a multiple of 8."),
     ],
     cases=[(7e9, 80e9, 2), (70e9, 80e9, 16), (40e9, 80e9, 16), (15e9, 80e9, 16), (10.1e9, 80e9, 16), (7e9, 24e9, 2),
@@ -100,7 +92,7 @@ exercise("devices_needed",
     draw=lambda r: (r.randint(1, 700) * 10**9, r.choice((24, 80, 96)) * 10**9, r.choice((2, 4, 8, 12, 18))))
 
 exercise("fastest_writing",
-    lambda n, itemsize, devices, bandwidth: devices * bandwidth / (n * itemsize), [
+    lambda parameters, itemsize, devices, bandwidth: devices * bandwidth / (parameters * itemsize), [
     (lambda n, i, d, b: n * i / (d * b),
      "Those are the seconds of one token; the question asks for tokens per second."),
     (lambda n, i, d, b: b / (n * i), "That is one device alone: each of them reads only its share of the weights."),

@@ -74,8 +74,6 @@ exercise("index_at",
     (lambda offset, shape: tuple(offset // math.prod(shape[k:]) % size for k, size in enumerate(shape)),
      "The stride of a dimension is the product of the sizes behind it, without its own."),
     (_exchanged, "You exchanged the two: the remainder is the index, the quotient is what is left for the others."),
-    (lambda offset, shape: tuple(offset / stride % size for stride, size in zip(_dense(shape), shape, strict=True)),
-     "An index is a whole number: divide with //, not with /."),
     (lambda offset, shape: divmod(offset, shape[-1]), "Any number of dimensions may come: loop over the shape."),
     ],
     cases=[(7, (3, 4)), (23, (2, 3, 4)), (13, (2, 3, 4)), (0, (5,)), (1234, (10, 10, 20))], draw=_draw_cell)
