@@ -74,9 +74,7 @@ class Source:
 
     def compiled(self) -> Callable[..., Any]:
         """The function as the tree has it now. Raises SyntaxError, ValueError or TypeError for what is no program."""
-        tree = self.tree
-        if any(isinstance(node, ast.Pow) for node in ast.walk(tree)):
-            tree = _Guarded().visit(copy.deepcopy(tree))
+        tree = _Guarded().visit(copy.deepcopy(self.tree))
         namespace = dict(self.namespace)
         exec(compile(ast.fix_missing_locations(tree), "<edited>", "exec"), namespace)
         return namespace[self.function.name]
@@ -88,18 +86,17 @@ def _namespace(learner: FunctionType) -> dict[str, Any]:
     for name, cell in cells:
         with suppress(ValueError):
             closed[name] = cell.cell_contents
-    return {"math": math, "range": _range, "_power": _power} | learner.__globals__ | closed
+    return {"math": math, "range": _range, "_power": _power, "_times": _times} | learner.__globals__ | closed
 
 
-# ---- Edited programs must not do what cannot be stopped: huge powers, and loops in compiled code.
+# ---- Edited programs must not do what cannot be stopped: huge powers and lists, loops in compiled code.
 
 
 class _Guarded(ast.NodeTransformer):
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         self.generic_visit(node)
-        if isinstance(node.op, ast.Pow):
-            return ast.Call(ast.Name("_power", ast.Load()), [node.left, node.right], [])
-        return node
+        guard = {ast.Pow: "_power", ast.Mult: "_times"}.get(type(node.op))
+        return ast.Call(ast.Name(guard, ast.Load()), [node.left, node.right], []) if guard else node
 
 
 def _power(base: Any, exponent: Any) -> Any:
@@ -107,6 +104,12 @@ def _power(base: Any, exponent: Any) -> Any:
     if is_whole and exponent * max(base.bit_length(), 1) > _LARGEST_POWER:
         raise OverflowError("too large a power")
     return base**exponent
+
+
+def _times(one: Any, other: Any) -> Any:
+    if isinstance(one, tuple | list | str) or isinstance(other, tuple | list | str):
+        raise TypeError("nothing is repeated here")
+    return one * other
 
 
 def _range(*arguments: Any) -> range:
