@@ -10,17 +10,21 @@ How a check works
 3. `answers.difference` puts each outcome beside the oracle's. Any spelling of the right answer counts (`amounts` reads
    "40 MB"); a difference becomes words.
 4. Where something differs, `diagnose.explain` asks its rules one after the other what the answer did. The first is
-   `usual_mistake`: the one listed formula that gives the same in every case. The others say what found and right
-   numbers have in common. Where none speaks, the folded hint is named.
+   `usual_mistake`: the one listed formula that gives the same in every case. `errors` explains what was raised,
+   `formulas` what is wrong with a function of numbers, `tensors` with tensors, lists and decisions; `nearest` edits the
+   learner's own source in one step (`edits`, which the tests use for the slips of the solutions, too), and names the
+   place where that makes it right, never the edit. Of a single value `values` asks after units and numbers of the
+   statement. Where no rule speaks, the folded hint is named.
 5. A right answer to an exercise with a `cost` is counted in `costs`, on the devices of the inputs, and beside the
    oracle's cost it may have `allowed_ratio`.
 6. `judge` makes the `Verdict`, two lines at most: the smallest call that differs, and one sentence. Of a single value
    only the direction is said, since more would give it away.
 
-To add a rule, write a function in `diagnose` that takes an `Attempt` (the exercise, outcomes and right ones, the
-learner's function, safe to call again) and returns one sentence that is true in every case, or None; put it on
-`RULES_OF_CALLS` where it shall be asked, and its example into `tests/test_check.py`. `compare` is in `guess`, and uses
-the same spellings.
+To add a rule, write a function that takes an `attempt.Attempt` (the exercise, outcomes and right ones, the learner's
+function, safe to call again) and returns one sentence that is true in every case, or None; put it on
+`diagnose.RULES_OF_CALLS` where it shall be asked, and its example into `tests/test_check_diagnose.py`. A rule that
+fails says nothing. Arguments have the names of the learner's own function; where it takes any, those of the oracle.
+`compare` is in `guess`, and uses the same spellings.
 """
 
 from helpers.check.guess import Comparison, compare
