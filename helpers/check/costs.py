@@ -55,7 +55,7 @@ def known_costs(exercise: Exercise, formula: Callable[..., Any]) -> list[float]:
 
 
 def dearest(exercise: Exercise, function: Callable[..., Any]) -> str:
-    """The op that costs most in the scored calls, of those that the oracle does not use; empty if there is none."""
+    """The op that takes more than half of the scored calls' cost, if the oracle does without it; else empty."""
     totals: dict[str, float] = {}
     needed: set[str] = set()
     kind = "flops" if exercise.cost == "flops" else "bytes"
@@ -64,7 +64,8 @@ def dearest(exercise: Exercise, function: Callable[..., Any]) -> str:
         for row in count(function, *copy.deepcopy(case)).ops:
             totals[row.op] = totals.get(row.op, 0) + getattr(row, kind)
     name = max(totals, key=lambda op: totals[op], default="")
-    return name if name not in needed else ""
+    is_most = bool(name) and totals[name] > sum(totals.values()) / 2
+    return name if is_most and name not in needed else ""
 
 
 def scored(exercise: Exercise) -> Sequence[tuple[Any, ...]]:
