@@ -10,6 +10,7 @@ Where nothing can be drawn (GitHub, a terminal) a stored picture and words stand
 - plan: Plan (as plan), a training run: GB on each GPU beside days and dollars; napkin, the same with two handles
 - timed_ops: TimedOps (as timed_ops), the reader's own ops under the measured roof
 - nest: Nest (as nest), an einsum as a box of loops
+- weights: Weights (as weights), a block that shares a scale
 - view: live, MIME, and what the views have in common
 """
 
@@ -24,3 +25,4 @@ from helpers.explore.view import MIME, live
 from helpers.explore.views import Bits as float_bits
 from helpers.explore.views import Roof as roofline
 from helpers.explore.walk import Walk as walk
+from helpers.explore.weights import Weights as weights
