@@ -105,6 +105,7 @@ class Kernel(NotebookClient):
 
     def __init__(self, room: Path, limits: Limits) -> None:
         super().__init__(nbformat.v4.new_notebook(), kernel_name="python3", allow_errors=True, record_timing=False)
+        self.iopub_timeout = _PATIENCE  # what an endless cell has shown comes before what is asked next
         self.manager: Any = self.create_kernel_manager()
         if os.name != "nt":
             self.manager.transport = "ipc"  # sockets that are files, which need no network
