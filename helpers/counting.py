@@ -571,6 +571,7 @@ def count(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Cost:
       a GELU is 5 FLOPs per element, and 9 where tanh approximates it.
     - A fused op is one op: it has the FLOPs of its parts, and moves only its own inputs and outputs. Attention is its
       two products, the scaling of the scores and their softmax; a causal mask is not subtracted, nor does it add.
+      Where PyTorch has no fused attention, as on meta, its parts run, which scale queries and keys instead.
     - Padding counts like data. Copies, conversions, choosing, indexing and random numbers are 0 FLOPs, and so is
       arithmetic on places inside an op; what is added to what is there (an embedding's backward) is 1 per number.
     - An op moves each byte of its inputs and of its outputs once, a view nothing, one in place reads and writes; what
@@ -588,7 +589,7 @@ def count(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Cost:
       requires gradients, and else multiplies text by text. Not seen is what a kernel copies for itself, as bmm does
       with a batch whose rows are strided, [:, :, ::2]: that only a profiler shows.
     - What does not pass PyTorch's dispatcher is not seen: NumPy, a kernel in Triton, another process, a thread of
-      another pool that was there before. PyTorch's plans on fake tensors are no work.
+      another pool that was there before, or one that _thread starts. PyTorch's plans on fake tensors are no work.
     - What no rule covers (torch.cond and its like, sparse and nested tensors, an op of your own) is named in
       `uncounted`; where its bytes cannot be told either, the sums of bytes are "at least", too.
     - PyTorch may compute svdvals and eigvalsh to another last bit when watched.
@@ -633,7 +634,7 @@ def kept_bytes(fn: Callable[[], Any], parameters: Iterable[Tensor] = ()) -> int:
     (torch.autograd.graph.saved_tensors_hooks), the tensors that a torch.autograd.Function keeps on its `ctx` by itself,
     and what else `fn` makes and only the graph behind its result holds, as selective checkpointing does. `fn` must
     return the tensors that the graph hangs on. Not seen: what is kept on other devices, by hooks that offload, in
-    other threads, or in a layout without a storage (oneDNN's).
+    other threads, or in a layout without a storage (oneDNN's). torch.func.grad and its like refuse to run inside.
     """
     saved: set[torch.UntypedStorage] = set()
     made: weakref.WeakSet[torch.UntypedStorage] = weakref.WeakSet()

@@ -212,7 +212,7 @@ MOVES = names("""
     repeat nonzero nonzero_static constant_pad_nd block_diag pixel_shuffle pixel_unshuffle channel_shuffle _chunk_cat
     split_with_sizes_copy rand rand_like randint randint_like randn randn_like randperm random normal uniform bernoulli
     cauchy exponential geometric log_normal _local_scalar_dense item _new_zeros_with_same_feature_meta diag_embed
-    max_unpool2d max_unpool3d
+    max_unpool2d max_unpool3d _pack_padded_sequence
 """) | {f"{kind}{d}d" for kind in CHOOSERS for d in (1, 2, 3)}
 # Nothing is computed, read or written. (Views are known by their schema and by the storage that they share.)
 EMPTY = names("""
@@ -379,6 +379,12 @@ def _trilinear(
     return torch.einsum(f"{both},{third}->{rest}", torch.einsum(f"{first},{second}->{both}", i1, i2), i3)
 
 
+def _vector_norm(self: Tensor, ord: float = 2, dim: list[int] | None = None, keepdim: bool = False, **_: Any) -> Tensor:
+    if ord == 1:  # which PyTorch would write with powers of 1
+        return self.abs().sum(dim, keepdim)
+    return decomposition_table[aten.linalg_vector_norm.default](self, ord, dim, keepdim)
+
+
 def _distances(x1: Tensor, x2: Tensor, p: float, **_: Any) -> Tensor:
     return torch.linalg.vector_norm(x1[..., :, None, :] - x2[..., None, :, :], p, dim=-1)
 
@@ -454,6 +460,7 @@ DEFINITIONS: dict[str, Callable[..., Any]] = {
     # One comparison per bound; torch._refs spends two more operations on NaN.
     "clamp": lambda self, min=None, max=None: [self.maximum(self) for bound in (min, max) if bound is not None],
     "allclose": lambda self, other, *_, **__: torch.isclose(self, other).all(),
+    "linalg_vector_norm": _vector_norm,
     "equal": lambda self, other: (self == other).all(),
     **dict.fromkeys(("_native_multi_head_attention", "_triton_multi_head_attention"), _multihead),
     "_transformer_encoder_layer_fwd": _encoder_layer,

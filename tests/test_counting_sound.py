@@ -491,6 +491,10 @@ FREE = {
     "roll": lambda: torch.ones(5, 5).roll(1),
     "unfold": lambda: F.unfold(torch.ones(IMAGE), 3),
     "pixel_shuffle": lambda: F.pixel_shuffle(torch.ones(1, 4, 2, 2), 2),
+    "packing": lambda: nn.utils.rnn.pack_padded_sequence(torch.ones(4, 2, 3), torch.tensor([4, 2])),
+    "packing and padding": lambda: nn.utils.rnn.pad_packed_sequence(
+        nn.utils.rnn.pack_padded_sequence(torch.ones(2, 4, 3), torch.tensor([4, 1]), batch_first=True)
+    ),
 }
 
 
@@ -604,6 +608,14 @@ def by_hand(layer: nn.RNNBase, rows: int) -> int:
     """Two FLOPs for each weight and row, and one for each bias."""
     weights = sum(p.numel() for name, p in layer.named_parameters() if name.startswith("weight"))
     return rows * (2 * weights + sum(p.numel() for name, p in layer.named_parameters() if name.startswith("bias")))
+
+
+@pytest.mark.parametrize("name", RECURRENT)
+def test_a_packed_sequence_costs_what_its_steps_cost(name):
+    layer = RECURRENT[name]()
+    layer.batch_first = False
+    packed = nn.utils.rnn.pack_padded_sequence(randn(5, 3, 8), torch.tensor([5, 4, 1]))
+    assert counted(layer, packed) == counted(layer, randn(10, 1, 8))
 
 
 @pytest.mark.parametrize("name", RECURRENT)
@@ -757,6 +769,16 @@ def test_bilinear_is_two_products():
     assert counted(layer, x, y) == forward
     training = counted(lambda: layer(x, y).sum().backward())
     assert 3 * forward < training < 6 * forward
+
+
+NORMS = {1: 15, 2: 16, 3: 24, float("inf"): 15}  # of 8 numbers: |x|, powers, sum or maximum, root
+
+
+@pytest.mark.parametrize("p", NORMS)
+def test_a_norm_costs_its_steps(p):
+    x = randn(8)
+    assert counted(x.norm, p) == counted(torch.linalg.vector_norm, x, p) == NORMS[p]
+    assert counted(torch._foreach_norm, [x, x], p) == 2 * NORMS[p]
 
 
 @pytest.mark.parametrize("p", [0.0, 1.0, 1.5, 2.0, float("inf")])
