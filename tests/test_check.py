@@ -538,6 +538,19 @@ def momentum_with_a_scalar_tensor(w, g, m, beta, rate):
     return torch.add(w, new, alpha=-float(np.float64(rate))), new
 
 
+def momentum_into_zeros(w, g, m, beta, rate):
+    new = torch.add(g, m, alpha=beta, out=torch.zeros_like(m))
+    return torch.add(w, new, alpha=-rate, out=torch.zeros(w.shape)), new
+
+
+def swap_by_zeros(x, i, j):
+    kept = torch.zeros(x.shape[1], dtype=x.dtype)
+    kept[:] = x[i]
+    x[i] = x[j]
+    x[j] = kept
+    return x
+
+
 def distances_by_steps(a, b):
     result = torch.mm(a, b.T, out=torch.empty(len(a), len(b)))
     result.mul_(-2).add_((a * a).sum(1, keepdim=True)).add_((b * b).sum(1))
@@ -549,6 +562,8 @@ CHEAP = {
     "as_strided": ("windows", lambda x, n: x.as_strided((len(x) - n + 1, n), 2 * x.stride(), x.storage_offset())),
     "columns": ("swap_rows", swap_by_columns), "in place": ("grouped_scores", scores_in_place),
     "einsum": ("grouped_scores", grouped_by_einsum), "zeros": ("cheapest_order", order_into_zeros),
+    "row of zeros": ("swap_rows", swap_by_zeros), "momentum zeros": ("momentum_step", momentum_into_zeros),
+    "new_zeros": ("last_logits", lambda h, w: torch.mv(w, h[-1], out=h.new_zeros(len(w)))),
     "mv": ("last_logits", logits_into_empty), "momentum out": ("momentum_step", momentum_out),
     "momentum": ("momentum_step", momentum_with_a_scalar_tensor), "steps": ("distances", distances_by_steps),
 }  # fmt: skip
