@@ -159,15 +159,27 @@ def test_a_view_lives_before_anything_has_run_and_after_a_restart(desk):
     expect(shown(view, "code")).to_have_text("0x3f80")
 
 
-@pytest.mark.parametrize(("data", "found"), [
-    ("live", ".course-view"),  # with a widget, and no stored view
-    ("stored | {explore.MIME: {'view': 'unheard', 'state': {}, 'given': '{}'}}", "pre:has-text('Interactive view')"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("data", "found"),
+    [
+        ("live", ".course-view"),  # with a widget, and no stored view
+        (
+            "stored | {explore.MIME: {'view': 'unheard', 'state': {}, 'given': '{}'}}",
+            "pre:has-text('Interactive view')",
+        ),
+    ],
+)
 def test_another_front_end_has_the_widget_and_an_unknown_view_its_words(desk, data, found):
-    desk.write("other.ipynb", "import os", "from helpers import explore", "view = explore.float_bits(1.0)",
-               "stored, metadata = view._repr_mimebundle_()", "del os.environ['JPY_SESSION_NAME']",
-               "live = view._repr_mimebundle_()[0]; del live[explore.MIME]",
-               f"from IPython.display import display\ndisplay({data}, metadata=metadata, raw=True)")  # fmt: skip
+    desk.write(
+        "other.ipynb",
+        "import os",
+        "from helpers import explore",
+        "view = explore.float_bits(1.0)",
+        "stored, metadata = view._repr_mimebundle_()",
+        "del os.environ['JPY_SESSION_NAME']",
+        "live = view._repr_mimebundle_()[0]; del live[explore.MIME]",
+        f"from IPython.display import display\ndisplay({data}, metadata=metadata, raw=True)",
+    )
     desk.open("other.ipynb")
     desk.run_all(7)
     expect(desk.page.locator(f".jp-OutputArea-output {found}")).to_have_count(1)
@@ -281,11 +293,16 @@ def of_roofline(view):
     rate = roof.attainable(flops / nbytes)
     return {
         "bound": {"memory": "waits for memory", "compute": "computes"}[roof.bound(flops, nbytes)],
-        "flops": si(flops, "FLOP"), "bytes": si(nbytes, "B"), "intensity": si(flops / nbytes, "FLOP/B"),
-        "compute": si(flops / roof.peak, "s"), "move": si(nbytes / roof.bandwidth, "s"),
-        "attainable": si(rate, "FLOP/s"), "share": si(100 * rate / view.roof.peak, "%"),
-        "batch": view.batch, "width": view.width,
-    }  # fmt: skip
+        "flops": si(flops, "FLOP"),
+        "bytes": si(nbytes, "B"),
+        "intensity": si(flops / nbytes, "FLOP/B"),
+        "compute": si(flops / roof.peak, "s"),
+        "move": si(nbytes / roof.bandwidth, "s"),
+        "attainable": si(rate, "FLOP/s"),
+        "share": si(100 * rate / view.roof.peak, "%"),
+        "batch": view.batch,
+        "width": view.width,
+    }
 
 
 def some_bits(rng, view):
@@ -331,10 +348,15 @@ def of_timed_ops(view):
         for op, clock in zip(OPERATIONS, CLOCK, strict=True)
     )
     return {
-        "flops": si(op.flops, "FLOP"), "bytes": si(op.bytes, "B"), "compute": si(work, "s"), "move": si(memory, "s"),
-        "low": si(max(work, memory), "s"), "high": si(work + memory, "s"),
-        "seconds": si(CLOCK[place].low, "s"), "inside": f"{inside} of 14",
-    }  # fmt: skip
+        "flops": si(op.flops, "FLOP"),
+        "bytes": si(op.bytes, "B"),
+        "compute": si(work, "s"),
+        "move": si(memory, "s"),
+        "low": si(max(work, memory), "s"),
+        "high": si(work + memory, "s"),
+        "seconds": si(CLOCK[place].low, "s"),
+        "inside": f"{inside} of 14",
+    }
 
 
 def some_timed_ops(rng, view):
@@ -381,60 +403,92 @@ def test_a_typed_number_is_rounded_as_in_python(page, name):
 # By mouse, finger and key: what is touched, how, and what the view then says.
 RIDGE = 989.5e12 / 3.35e12
 WALKS = {
-    "bits": (explore.float_bits, [
-        ("checkbox bit 6,", "tap", "", {"value": "1.5"}),
-        ("checkbox bit 6,", "press", "ArrowUp", {"value": "1.5078125"}),
-        (":focus", "press", "ArrowDown", {"value": "1.5"}), (":focus", "press", "ArrowRight", {"value": "1.5"}),
-        (":focus", "press", "Space", {"value": "1.75"}),
-        ("textbox number", "type", "0,1", {"alert": "“0,1” is no number", "formula": "2⁰ × 1.75 = 1.75"}),
-        ("textbox number", "type", "", {"alert": "“” is no number", "formula": "2⁰ × 1.75 = 1.75"}),
-        ("textbox number", "type", "0.1", {"alert": "", "fate": "number is 9.77e-05 away, 0.098 % of it."}),
-        (".chip[aria-label^=float16]", "click", "", {"fate": "You asked for 0.1", "all": "0.1001"}),
-        ("button NaN", "click", "", {"formula": "NaN", "fate": "equals nothing"}),
-        (".chip[aria-label^=float4_e2m1fn]", "click", "", {"alert": "float4_e2m1fn has no NaN", "formula": "NaN"}),
-        ("textbox number", "type", "1e-8", {"alert": "", "fate": "1e-08 is gone", "code": "0x0000"}),
-        (".chip[aria-label^=bfloat16]", "click", "", {"exactly": "1.00117176771163940429687"}),
-        ("textbox number", "type", "500", {"value": "500"}),
-        (".chip[aria-label^=float8_e4m3fn]", "click", "", {"fate": "NaN; PyTorch takes the largest, 448"}),
-        (".chip[aria-label^=float8_e5m2]", "click", "", {"fate": "You asked for 500", "formula": "512"}),
-        (".chip[aria-label^=float4_e2m1fn]", "click", "", {"fate": "500 is beyond 6, the largest number"}),
-        ("button next above", "click", "", {"alert": "float4_e2m1fn has no number beyond 6."}),
-        ("button next below", "click", "", {"alert": "", "value": "4", "fate": ""}),
-    ]),
-    "roofline": (explore.roofline, [
-        ("slider your guess of the ridge", "press", "ArrowRight", {"all": "13 FLOP/B"}),
-        ("slider your guess of the ridge >> .knob", "drag", (0, 40), {"all": "13 FLOP/B"}),
-        ("button Draw the roof", "click", "", {"all": "295 FLOP/B, the ridge: you said 13 FLOP/B, 23 times too low."}),
-        ("slider ridge >> .knob", "drag", (-150, 0), {"bound": "computes"}),
-        ("button as on the data sheet", "click", "", {"bound": "waits for memory"}),
-        ("slider peak >> .wide", "drag", (0, 60), {"bound": "computes"}),
-        ("button as on the data sheet", "click", "", {"slider ridge": si(RIDGE, "FLOP/B")}),
-        ("slider ridge", "press", "ArrowRight", {"slider ridge": si(RIDGE * 10**0.05, "FLOP/B")}),
-        ("slider bandwidth", "press", "ArrowUp", {"slider ridge": si(RIDGE, "FLOP/B")}),
-        ("slider linear layer, by its batch", "press", "ArrowRight", {"batch": "128"}),
-        ("slider linear layer, by its batch >> .mark", "drag", (150, -40), {"bound": "computes"}),
-        (":focus", "press", "End", {"batch": "65536", "bound": "computes"}),
-        ("slider linear layer, by its batch >> .mark", "drag", (-900, 0), {"batch": "1", "bound": "waits for memory"}),
-        ("spinbutton batch", "press", "ArrowUp", {"batch": "2"}),
-        ("spinbutton batch", "click", "", {}), ("textbox batch", "type", "1e3", {"batch": "1000"}),
-        ("spinbutton batch", "click", "", {}), ("textbox batch", "type", "0", {"alert": "from 1 to 65536"}),
-        ("button flops: ", "click", "", {"alert": "", "all": "2 · b · d · d= 2 · 1000 · 4096 · 4096 = 33.6 GFLOP"}),
-        ("button bytes: ", "click", "", {"all": "(2 · b · d + d · d) · 2 bytes= (2 · 1000 · 4096 + 4096 · 4096) · 2"}),
-        (".point:has-text('ReLU') .mark", "tap", "", {"intensity": "0.25 FLOP/B"}),
-        ("combobox dtype", "choose", "float64", {"intensity": f"{1 / 16} FLOP/B"}),
-        ("combobox machine", "choose", "Google TPU v5e", {"alert": "v5e has no rate for float64"}),
-        ("button Ask me again", "click", "", {"alert": "", "batch": None}),
-    ]),
-    "timed_ops": (timed_ops, [
-        ("slider your time of ReLU >> .knob", "drag", (77, 0), {"all": "13 left."}),
-        (":focus", "press", "Home", {"all": "You say 1.7 ms."}),
-        (":focus", "press", "ArrowRight", {"all": "You say 1.8 ms."}),
-        ("slider your time of softmax", "press", "End", {"all": "12 left."}),
-        ("button Show the clock", "click", "", {"seconds": si(40 * 8 * 2**22 / 2e10, "s"), "all": "above its bracket"}),
-        (".point >> nth=0", "tap", "", {"all": "ReLU: "}),
-        ("button Hide the clock", "click", "", {"seconds": None, "all": "You say 1.8 ms."}),
-    ]),
-}  # fmt: skip
+    "bits": (
+        explore.float_bits,
+        [
+            ("checkbox bit 6,", "tap", "", {"value": "1.5"}),
+            ("checkbox bit 6,", "press", "ArrowUp", {"value": "1.5078125"}),
+            (":focus", "press", "ArrowDown", {"value": "1.5"}),
+            (":focus", "press", "ArrowRight", {"value": "1.5"}),
+            (":focus", "press", "Space", {"value": "1.75"}),
+            ("textbox number", "type", "0,1", {"alert": "“0,1” is no number", "formula": "2⁰ × 1.75 = 1.75"}),
+            ("textbox number", "type", "", {"alert": "“” is no number", "formula": "2⁰ × 1.75 = 1.75"}),
+            ("textbox number", "type", "0.1", {"alert": "", "fate": "number is 9.77e-05 away, 0.098 % of it."}),
+            (".chip[aria-label^=float16]", "click", "", {"fate": "You asked for 0.1", "all": "0.1001"}),
+            ("button NaN", "click", "", {"formula": "NaN", "fate": "equals nothing"}),
+            (".chip[aria-label^=float4_e2m1fn]", "click", "", {"alert": "float4_e2m1fn has no NaN", "formula": "NaN"}),
+            ("textbox number", "type", "1e-8", {"alert": "", "fate": "1e-08 is gone", "code": "0x0000"}),
+            (".chip[aria-label^=bfloat16]", "click", "", {"exactly": "1.00117176771163940429687"}),
+            ("textbox number", "type", "500", {"value": "500"}),
+            (".chip[aria-label^=float8_e4m3fn]", "click", "", {"fate": "NaN; PyTorch takes the largest, 448"}),
+            (".chip[aria-label^=float8_e5m2]", "click", "", {"fate": "You asked for 500", "formula": "512"}),
+            (".chip[aria-label^=float4_e2m1fn]", "click", "", {"fate": "500 is beyond 6, the largest number"}),
+            ("button next above", "click", "", {"alert": "float4_e2m1fn has no number beyond 6."}),
+            ("button next below", "click", "", {"alert": "", "value": "4", "fate": ""}),
+        ],
+    ),
+    "roofline": (
+        explore.roofline,
+        [
+            ("slider your guess of the ridge", "press", "ArrowRight", {"all": "13 FLOP/B"}),
+            ("slider your guess of the ridge >> .knob", "drag", (0, 40), {"all": "13 FLOP/B"}),
+            (
+                "button Draw the roof",
+                "click",
+                "",
+                {"all": "295 FLOP/B, the ridge: you said 13 FLOP/B, 23 times too low."},
+            ),
+            ("slider ridge >> .knob", "drag", (-150, 0), {"bound": "computes"}),
+            ("button as on the data sheet", "click", "", {"bound": "waits for memory"}),
+            ("slider peak >> .wide", "drag", (0, 60), {"bound": "computes"}),
+            ("button as on the data sheet", "click", "", {"slider ridge": si(RIDGE, "FLOP/B")}),
+            ("slider ridge", "press", "ArrowRight", {"slider ridge": si(RIDGE * 10**0.05, "FLOP/B")}),
+            ("slider bandwidth", "press", "ArrowUp", {"slider ridge": si(RIDGE, "FLOP/B")}),
+            ("slider linear layer, by its batch", "press", "ArrowRight", {"batch": "128"}),
+            ("slider linear layer, by its batch >> .mark", "drag", (150, -40), {"bound": "computes"}),
+            (":focus", "press", "End", {"batch": "65536", "bound": "computes"}),
+            (
+                "slider linear layer, by its batch >> .mark",
+                "drag",
+                (-900, 0),
+                {"batch": "1", "bound": "waits for memory"},
+            ),
+            ("spinbutton batch", "press", "ArrowUp", {"batch": "2"}),
+            ("spinbutton batch", "click", "", {}),
+            ("textbox batch", "type", "1e3", {"batch": "1000"}),
+            ("spinbutton batch", "click", "", {}),
+            ("textbox batch", "type", "0", {"alert": "from 1 to 65536"}),
+            ("button flops: ", "click", "", {"alert": "", "all": "2 · b · d · d= 2 · 1000 · 4096 · 4096 = 33.6 GFLOP"}),
+            (
+                "button bytes: ",
+                "click",
+                "",
+                {"all": "(2 · b · d + d · d) · 2 bytes= (2 · 1000 · 4096 + 4096 · 4096) · 2"},
+            ),
+            (".point:has-text('ReLU') .mark", "tap", "", {"intensity": "0.25 FLOP/B"}),
+            ("combobox dtype", "choose", "float64", {"intensity": f"{1 / 16} FLOP/B"}),
+            ("combobox machine", "choose", "Google TPU v5e", {"alert": "v5e has no rate for float64"}),
+            ("button Ask me again", "click", "", {"alert": "", "batch": None}),
+        ],
+    ),
+    "timed_ops": (
+        timed_ops,
+        [
+            ("slider your time of ReLU >> .knob", "drag", (77, 0), {"all": "13 left."}),
+            (":focus", "press", "Home", {"all": "You say 1.7 ms."}),
+            (":focus", "press", "ArrowRight", {"all": "You say 1.8 ms."}),
+            ("slider your time of softmax", "press", "End", {"all": "12 left."}),
+            (
+                "button Show the clock",
+                "click",
+                "",
+                {"seconds": si(40 * 8 * 2**22 / 2e10, "s"), "all": "above its bracket"},
+            ),
+            (".point >> nth=0", "tap", "", {"all": "ReLU: "}),
+            ("button Hide the clock", "click", "", {"seconds": None, "all": "You say 1.8 ms."}),
+        ],
+    ),
+}
 
 
 EXACT = ("ridge", "batch", "NaN")  # names that others contain

@@ -45,11 +45,17 @@ def test_each_box_costs_what_is_counted(config):
     q, k, v = (torch.randn(3, 16, n, config.channels) for n in (config.heads, config.key_heads, config.key_heads))
     gate, up = block.gate or (lambda x: ()), block.up
     boxes = {
-        "norm": lambda: block.norm1(x), "q k v": lambda: (block.query(x), block.key(x), block.value(x)),
-        "rotate": lambda: (rotate(q), rotate(k)), "output": lambda: block.output(heads), "add": lambda: x + x2,
-        "up": lambda: up(x), "gate, up": lambda: (gate(x), up(x)), "GELU": lambda: F.gelu(y, approximate="tanh"),
-        "gated SiLU": lambda: F.silu(y) * y2, "down": lambda: block.down(y),
-    }  # fmt: skip
+        "norm": lambda: block.norm1(x),
+        "q k v": lambda: (block.query(x), block.key(x), block.value(x)),
+        "rotate": lambda: (rotate(q), rotate(k)),
+        "output": lambda: block.output(heads),
+        "add": lambda: x + x2,
+        "up": lambda: up(x),
+        "gate, up": lambda: (gate(x), up(x)),
+        "GELU": lambda: F.gelu(y, approximate="tanh"),
+        "gated SiLU": lambda: F.silu(y) * y2,
+        "down": lambda: block.down(y),
+    }
     table = {"rotate": 2 * 7 * 16 * config.channels // 2}  # angles, cosines and sines, for queries and for keys
     costs = budget.block_costs(config, 3, 16, itemsize=4)
     for box in costs:
@@ -143,12 +149,15 @@ class Live(TorchDispatchMode):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("config", "recompute", "near", "of_sum"), [
-    (Config("large vocabulary", 2, 128, 4, 5000, 64), False, 0.01, (1.4, 1.5)),
-    (Config("large vocabulary", 2, 128, 4, 5000, 64), True, 0.01, (1.3, 1.4)),
-    (Config("deep", 12, 64, 4, 65, 64), False, 0.01, (0.9, 0.95)),
-    (Config("deep", 12, 64, 4, 65, 64), True, 0.05, (0.85, 0.9)),  # temporary results are left out
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("config", "recompute", "near", "of_sum"),
+    [
+        (Config("large vocabulary", 2, 128, 4, 5000, 64), False, 0.01, (1.4, 1.5)),
+        (Config("large vocabulary", 2, 128, 4, 5000, 64), True, 0.01, (1.3, 1.4)),
+        (Config("deep", 12, 64, 4, 65, 64), False, 0.01, (0.9, 0.95)),
+        (Config("deep", 12, 64, 4, 65, 64), True, 0.05, (0.85, 0.9)),  # temporary results are left out
+    ],
+)
 def test_the_peak_of_a_step_is_the_one_traced(config, recompute, near, of_sum, monkeypatch):
     ours, backward = budget.traced_step(config, 8, recompute=recompute)
     gpt, ids = GPT(config), torch.zeros(8, 65, dtype=torch.long)
@@ -226,9 +235,27 @@ def test_bytes_of_a_step_by_hand():
     assert step.bytes == states + 2 * (step.memory["activations"] + 4 * 3 * 16 * 50)
 
 
-NEW = Config("new", 4, 64, 8, 50, 32, hidden=48, key_heads=2, family="Llama", tied=False, channels=16,
-             windows=(8, 8, 8, 0), experts=6, chosen=2, qk_norm=True, norms=4, sinks=True, activation="GELU",
-             biases=frozenset({"query", "key", "value", "output", "experts"}))  # fmt: skip
+NEW = Config(
+    "new",
+    4,
+    64,
+    8,
+    50,
+    32,
+    hidden=48,
+    key_heads=2,
+    family="Llama",
+    tied=False,
+    channels=16,
+    windows=(8, 8, 8, 0),
+    experts=6,
+    chosen=2,
+    qk_norm=True,
+    norms=4,
+    sinks=True,
+    activation="GELU",
+    biases=frozenset({"query", "key", "value", "output", "experts"}),
+)
 PRODUCTS = ("q k v", "scores", "weighted sum", "output", "router", "gate, up", "down")
 
 
@@ -300,11 +327,13 @@ def test_what_a_token_does_not_see_costs_no_products():
 
 
 PUBLIC = {
-    "training": budget.training, "decoding": budget.decoding, "block_costs": budget.block_costs,
+    "training": budget.training,
+    "decoding": budget.decoding,
+    "block_costs": budget.block_costs,
     "traced_step": lambda config, batch, tokens: budget.traced_step(replace(config, context=tokens), batch),
     "forward_flops": lambda config, batch, tokens: budget.forward_flops(config, tokens),
     "kv_bytes": lambda config, batch, tokens: budget.kv_bytes(config, tokens=tokens),
-}  # fmt: skip
+}
 OF_ONE_TEXT = ("forward_flops", "kv_bytes")
 LENGTHS = [name for name in PUBLIC if name != "traced_step"]  # which takes the length from the model
 ONE = {"config": GPT2, "batch": 1, "tokens": 1}
@@ -322,9 +351,10 @@ NONSENSE = [
 
 
 @pytest.mark.parametrize(("value", "error", "words"), NONSENSE, ids=lambda value: repr(value)[:12])
-@pytest.mark.parametrize(("name", "size"), [
-    (name, size) for name in PUBLIC for size in ("batch", "tokens") if size == "tokens" or name not in OF_ONE_TEXT
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "size"),
+    [(name, size) for name in PUBLIC for size in ("batch", "tokens") if size == "tokens" or name not in OF_ONE_TEXT],
+)
 def test_what_is_no_number_of_texts_or_tokens_is_refused(name, size, value, error, words):
     with pytest.raises(error, match=words):
         PUBLIC[name](**ONE | {size: value})
@@ -342,10 +372,18 @@ def test_what_is_no_number_of_devices_is_refused(function, value, error, words):
     [budget.decoding, budget.block_costs, lambda config, batch, tokens, itemsize: budget.kv_bytes(config, itemsize)],
     ids=["decoding", "block_costs", "kv_bytes"],
 )
-@pytest.mark.parametrize(("value", "error"), [
-    (0, ValueError), (-2, ValueError), (math.nan, ValueError), (math.inf, ValueError), (True, TypeError),
-    ("2", TypeError), (None, TypeError),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("value", "error"),
+    [
+        (0, ValueError),
+        (-2, ValueError),
+        (math.nan, ValueError),
+        (math.inf, ValueError),
+        (True, TypeError),
+        ("2", TypeError),
+        (None, TypeError),
+    ],
+)
 def test_what_is_no_size_of_a_number_is_refused(function, value, error):
     with pytest.raises(error, match=r"^itemsize is the bytes of one number, "):
         function(**ONE, itemsize=value)

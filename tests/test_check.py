@@ -74,18 +74,36 @@ def fails(*args):
 Hostile = type("Hostile", (), {"__repr__": fails, "__eq__": fails, "__hash__": None})
 X = torch.arange(12.0).view(3, 4)  # 48 bytes
 RUBBISH = {
-    "text": "x", "empty": "", "nan": math.nan, "inf": math.inf, "huge": 10**400, "True": True, "complex": 1j,
-    "list": [1, None], "nested": ((), ((1,),)), "ones": torch.ones(3), "type": int, "module": math,
-    "tensor nan": torch.full((), math.nan), "meta": torch.empty((), device="meta"), "sparse": torch.eye(3).to_sparse(),
-    "numpy": np.ones(2), "long text": "many " * 99,
-    "hostile": Hostile(), "dict": {1: 2}, "range": range(10**12), "decimal": Decimal("nan"),
-}  # fmt: skip
+    "text": "x",
+    "empty": "",
+    "nan": math.nan,
+    "inf": math.inf,
+    "huge": 10**400,
+    "True": True,
+    "complex": 1j,
+    "list": [1, None],
+    "nested": ((), ((1,),)),
+    "ones": torch.ones(3),
+    "type": int,
+    "module": math,
+    "tensor nan": torch.full((), math.nan),
+    "meta": torch.empty((), device="meta"),
+    "sparse": torch.eye(3).to_sparse(),
+    "numpy": np.ones(2),
+    "long text": "many " * 99,
+    "hostile": Hostile(),
+    "dict": {1: 2},
+    "range": range(10**12),
+    "decimal": Decimal("nan"),
+}
 KINDS = {
-    "number": (2.5, {"unit": "GB"}), "word": ("view", {"words": ("view", "copy")}), "numbers": ((1, 2.5), {}),
+    "number": (2.5, {"unit": "GB"}),
+    "word": ("view", {"words": ("view", "copy")}),
+    "numbers": ((1, 2.5), {}),
     "function": (lambda n: n * n, {"cases": [(3,)], "draw": lambda r: (r.random(),)}),
     "tensor": (lambda x: x.neg_(), {"cases": [(X,)], "in_place": True, "cost": "bytes_eager"}),
     "cost": (lambda x: x + x, {"cases": [(X,)], "cost": "flops"}),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -117,41 +135,87 @@ def test_a_function_named_like_its_exercise_needs_no_other_name():
 # ---- Right answers, however they are written.
 
 
-@pytest.mark.parametrize(("right", "found"), [
-    (2, 2.0), (2, "2"), (2, np.int64(2)), (2, np.array([2])), (2, torch.tensor(2)), (2, torch.tensor([[2.0]])),
-    (2, Fraction(2)), (0.5, Fraction(1, 2)), (0.5, np.float32(0.5)), (1.0, 1 + 0.5e-6),
-    (2, Decimal(2)), (2, Decimal("2.0")), (85.9, Decimal("85.9")), (math.inf, Decimal("inf")), (2.5, Fraction("2.5")),
-    ((85.9, 2), (Decimal("85.9"), Fraction(2))), (85.9, np.float64(85.9)), (2, np.uint8(2)), (2, np.float16(2)),
-    (True, np.bool_(True)), (True, torch.tensor(True)), (False, np.array(False)),
-    ((1, 2), [1, 2]), ((1, 2), torch.Size([1, 2])), ((1, 2), np.array([1.0, 2.0])), ((1, 2), torch.tensor([1, 2])),
-    ((0, 1), range(2)), ((1, 2), (torch.tensor(1), np.float64(2))), (((1, 2), 3), [[1, 2], 3]),
-    ("bfloat16", torch.bfloat16), ("bfloat16", "torch.bfloat16"), ("bfloat16", " BF16 "),
-    ("float8_e4m3fn", "e4m3"), ("float16", "half"), ("float8_e5m2", "fp8_e5m2"), ("float16", np.dtype("float16")),
-    (math.inf, float("inf")), (math.inf, np.inf), (1 / 3, torch.tensor(1 / 3, dtype=torch.bfloat16)),
-    (35072974080, np.float32(35072974848)), ((35072974080, 1), torch.tensor([35072974848.0, 1])),
-], ids=repr)  # fmt: skip
+@pytest.mark.parametrize(
+    ("right", "found"),
+    [
+        (2, 2.0),
+        (2, "2"),
+        (2, np.int64(2)),
+        (2, np.array([2])),
+        (2, torch.tensor(2)),
+        (2, torch.tensor([[2.0]])),
+        (2, Fraction(2)),
+        (0.5, Fraction(1, 2)),
+        (0.5, np.float32(0.5)),
+        (1.0, 1 + 0.5e-6),
+        (2, Decimal(2)),
+        (2, Decimal("2.0")),
+        (85.9, Decimal("85.9")),
+        (math.inf, Decimal("inf")),
+        (2.5, Fraction("2.5")),
+        ((85.9, 2), (Decimal("85.9"), Fraction(2))),
+        (85.9, np.float64(85.9)),
+        (2, np.uint8(2)),
+        (2, np.float16(2)),
+        (True, np.bool_(True)),
+        (True, torch.tensor(True)),
+        (False, np.array(False)),
+        ((1, 2), [1, 2]),
+        ((1, 2), torch.Size([1, 2])),
+        ((1, 2), np.array([1.0, 2.0])),
+        ((1, 2), torch.tensor([1, 2])),
+        ((0, 1), range(2)),
+        ((1, 2), (torch.tensor(1), np.float64(2))),
+        (((1, 2), 3), [[1, 2], 3]),
+        ("bfloat16", torch.bfloat16),
+        ("bfloat16", "torch.bfloat16"),
+        ("bfloat16", " BF16 "),
+        ("float8_e4m3fn", "e4m3"),
+        ("float16", "half"),
+        ("float8_e5m2", "fp8_e5m2"),
+        ("float16", np.dtype("float16")),
+        (math.inf, float("inf")),
+        (math.inf, np.inf),
+        (1 / 3, torch.tensor(1 / 3, dtype=torch.bfloat16)),
+        (35072974080, np.float32(35072974848)),
+        ((35072974080, 1), torch.tensor([35072974848.0, 1])),
+    ],
+    ids=repr,
+)
 def test_every_spelling_of_a_right_answer_is_accepted(ask, right, found):
     assert ask(right, found).message == "correct."
     assert ask(gives(right), gives(found), cases=[()]).message == "correct." or isinstance(found, str)
 
 
-@pytest.mark.parametrize(("right", "found"), [
-    (torch.ones(2), torch.full((2,), 1 + 5e-7)), (torch.ones(2), torch.ones(2, requires_grad=True)),
-    (torch.tensor(2.0), torch.tensor([[2.0]])), (torch.tensor(math.nan), torch.tensor(math.nan)),
-    (torch.tensor([0.0, 1.0]), torch.tensor([1e-9, 1.0])),
-    (torch.ones(2), [1, 1.0]), (torch.ones(2, 2), np.ones((2, 2))),
-    (torch.eye(2).long(), torch.eye(2).long().tolist()),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("right", "found"),
+    [
+        (torch.ones(2), torch.full((2,), 1 + 5e-7)),
+        (torch.ones(2), torch.ones(2, requires_grad=True)),
+        (torch.tensor(2.0), torch.tensor([[2.0]])),
+        (torch.tensor(math.nan), torch.tensor(math.nan)),
+        (torch.tensor([0.0, 1.0]), torch.tensor([1e-9, 1.0])),
+        (torch.ones(2), [1, 1.0]),
+        (torch.ones(2, 2), np.ones((2, 2))),
+        (torch.eye(2).long(), torch.eye(2).long().tolist()),
+    ],
+)
 def test_tensors_that_differ_in_what_does_not_matter_are_accepted(ask, right, found):
     assert ask(gives(right), gives(found), cases=[()]).message == "correct."
 
 
-@pytest.mark.parametrize(("right", "found", "status"), [
-    (2**24 + 1, np.float32(2**24 + 1), "not yet"), (2**24 + 1, torch.tensor(2**24 + 1, dtype=torch.float), "not yet"),
-    (2**53 + 1, float(2**53), "not yet"), (2**53 + 1, Decimal(2**53), "not yet"),
-    (2**53 + 1, Decimal(2**53 + 1), "correct"),
-    (2**24 + 1, float(2**24 + 1), "correct"),
-], ids=repr)  # fmt: skip
+@pytest.mark.parametrize(
+    ("right", "found", "status"),
+    [
+        (2**24 + 1, np.float32(2**24 + 1), "not yet"),
+        (2**24 + 1, torch.tensor(2**24 + 1, dtype=torch.float), "not yet"),
+        (2**53 + 1, float(2**53), "not yet"),
+        (2**53 + 1, Decimal(2**53), "not yet"),
+        (2**53 + 1, Decimal(2**53 + 1), "correct"),
+        (2**24 + 1, float(2**24 + 1), "correct"),
+    ],
+    ids=repr,
+)
 def test_where_a_whole_number_must_be_exact_a_float_that_misses_it_is_wrong(ask, right, found, status):
     assert ask(right, found, tolerance=0).status == status
 
@@ -163,21 +227,34 @@ def test_a_count_is_exact(ask, near):
     assert ask(35072974080, near).status == "not yet"
 
 
-@pytest.mark.parametrize(("right", "words", "found", "status"), [
-    ("FLOP", ("MAC", "FLOP"), "FLOP/s", "not yet"), ("cache", ("cache", "clock"), "c", "not yet"),
-    ("passes", ("passes", "raises"), "pass", "correct"), ("passes", ("passes", "raises"), "Passes.", "correct"),
-    ("passes", ("passes", "raises"), "PASSES", "correct"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("right", "words", "found", "status"),
+    [
+        ("FLOP", ("MAC", "FLOP"), "FLOP/s", "not yet"),
+        ("cache", ("cache", "clock"), "c", "not yet"),
+        ("passes", ("passes", "raises"), "pass", "correct"),
+        ("passes", ("passes", "raises"), "Passes.", "correct"),
+        ("passes", ("passes", "raises"), "PASSES", "correct"),
+    ],
+)
 def test_words_may_be_cut_short(ask, right, words, found, status):
     assert ask(right, found, words=words).status == status
 
 
-@pytest.mark.parametrize(("right", "unit", "found", "status"), [
-    (80 * 2**30 / 1e9, "GB", "85.9 GB", "correct"), (80 * 2**30 / 1e9, "GB", "85.9", "correct"),
-    (80 * 2**30 / 1e9, "GB", "8.59e10 bytes", "correct"), (85.9, "GB", "85.9 s", "not yet"),
-    (22, "", "22 requests", "correct"), (22, "", "22 FLOP per byte", "correct"), (22, "", "22 GB", "not yet"),
-    (22, "", "22 s", "not yet"), (80, "years", "29220 days", "correct"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("right", "unit", "found", "status"),
+    [
+        (80 * 2**30 / 1e9, "GB", "85.9 GB", "correct"),
+        (80 * 2**30 / 1e9, "GB", "85.9", "correct"),
+        (80 * 2**30 / 1e9, "GB", "8.59e10 bytes", "correct"),
+        (85.9, "GB", "85.9 s", "not yet"),
+        (22, "", "22 requests", "correct"),
+        (22, "", "22 FLOP per byte", "correct"),
+        (22, "", "22 GB", "not yet"),
+        (22, "", "22 s", "not yet"),
+        (80, "years", "29220 days", "correct"),
+    ],
+)
 def test_numbers_may_bring_a_unit(ask, right, unit, found, status):
     assert ask(right, found, unit=unit, tolerance=1e-3).status == status
 
@@ -190,48 +267,68 @@ def test_an_answer_that_is_rounded_is_accepted_where_the_statement_rounds(spelli
 # ---- What is different, in words.
 
 
-@pytest.mark.parametrize(("right", "found", "words"), [
-    (1.0, "1", "expected a number, got the text '1'"), (1.0, True, "expected a number, got True"),
-    (1.0, math.nan, "expected a number, got NaN (not a number)"), (1.0, 2, "expected 1, got 2"),
-    (2**24 + 1, 2**24, "expected 16777217, got 16777216"), (989.5e12, 1.0, "expected 9.895e14, got 1"),
-    (621312000.0, 667392000, "expected 621312000, got 667392000"),
-    (621312000, 667392000.0, "expected 621312000, got 667392000"),
-    (621312000.0, 667392000.0, "expected 6.21312e8, got 6.67392e8"),
-    (2.5, Decimal("2.25"), "expected 2.5, got 2.25"), (2.5, Fraction(9, 4), "expected 2.5, got 2.25"),
-    (8, (7,), "expected 8, got (7,)"), (8, [7], "expected 8, got [7]"),
-    (True, 1, "expected True, got 1"), ("a", 1, "expected 'a', got 1"), ((1, 2), 1, "expected 2 values, got 1"),
-    ((1, 2), [1, 3], "value 2 of 2: expected 2, got 3"),
-    (((1, 2), 3), ((1, 5), 3), "entry 1 of 2, value 2 of 2: expected 2, got 5"),
-    (torch.zeros(2), 0, "expected a tensor, got 0"),
-    (torch.zeros(2), torch.zeros(3), "expected shape (2,), got (3,)"),
-    (torch.zeros(2), torch.empty(2, device="meta"), "expected a tensor with data, got one on the meta device"),
-    (torch.zeros(2), torch.tensor([0.0, math.nan]), "the result has NaN (not a number) in it"),
-    (torch.zeros(2), torch.tensor([0.0, 1.0]), "expected 0 at (1,), got 1"),
-], ids=repr)  # fmt: skip
+@pytest.mark.parametrize(
+    ("right", "found", "words"),
+    [
+        (1.0, "1", "expected a number, got the text '1'"),
+        (1.0, True, "expected a number, got True"),
+        (1.0, math.nan, "expected a number, got NaN (not a number)"),
+        (1.0, 2, "expected 1, got 2"),
+        (2**24 + 1, 2**24, "expected 16777217, got 16777216"),
+        (989.5e12, 1.0, "expected 9.895e14, got 1"),
+        (621312000.0, 667392000, "expected 621312000, got 667392000"),
+        (621312000, 667392000.0, "expected 621312000, got 667392000"),
+        (621312000.0, 667392000.0, "expected 6.21312e8, got 6.67392e8"),
+        (2.5, Decimal("2.25"), "expected 2.5, got 2.25"),
+        (2.5, Fraction(9, 4), "expected 2.5, got 2.25"),
+        (8, (7,), "expected 8, got (7,)"),
+        (8, [7], "expected 8, got [7]"),
+        (True, 1, "expected True, got 1"),
+        ("a", 1, "expected 'a', got 1"),
+        ((1, 2), 1, "expected 2 values, got 1"),
+        ((1, 2), [1, 3], "value 2 of 2: expected 2, got 3"),
+        (((1, 2), 3), ((1, 5), 3), "entry 1 of 2, value 2 of 2: expected 2, got 5"),
+        (torch.zeros(2), 0, "expected a tensor, got 0"),
+        (torch.zeros(2), torch.zeros(3), "expected shape (2,), got (3,)"),
+        (torch.zeros(2), torch.empty(2, device="meta"), "expected a tensor with data, got one on the meta device"),
+        (torch.zeros(2), torch.tensor([0.0, math.nan]), "the result has NaN (not a number) in it"),
+        (torch.zeros(2), torch.tensor([0.0, 1.0]), "expected 0 at (1,), got 1"),
+    ],
+    ids=repr,
+)
 def test_the_difference_is_named(ask, right, found, words):
     message = ask(gives(right), gives(found), cases=[()]).message
     assert message == f"probe(): {words}. The hint below may help."
 
 
-@pytest.mark.parametrize(("right", "found", "words"), [
-    (2.0, 2.1, "2.1 is too large, by at most a tenth"), (2.0, 3, "3 is too large, by at most a factor of two"),
-    (2.0, 0.5, "0.5 is too small, by at most a factor of ten"),
-    (2.0, 30.0, "30 is too large, by more than a factor of ten"),
-    (2.0, 3e9, "3e9 is too large, by more than a factor of a thousand"),
-    (2.0, (3,), "(3,) is too large, by at most a factor of two"),
-    (2.0, Decimal("3.5"), "3.5 is too large, by at most a factor of two"),
-    (2.0, -2, "-2 has the wrong sign"), (2.0, 0, "0 is not it"), (2.0, math.inf, "inf is not it"),
-    (-5, -1, "-1 is too small in magnitude, by at most a factor of ten"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("right", "found", "words"),
+    [
+        (2.0, 2.1, "2.1 is too large, by at most a tenth"),
+        (2.0, 3, "3 is too large, by at most a factor of two"),
+        (2.0, 0.5, "0.5 is too small, by at most a factor of ten"),
+        (2.0, 30.0, "30 is too large, by more than a factor of ten"),
+        (2.0, 3e9, "3e9 is too large, by more than a factor of a thousand"),
+        (2.0, (3,), "(3,) is too large, by at most a factor of two"),
+        (2.0, Decimal("3.5"), "3.5 is too large, by at most a factor of two"),
+        (2.0, -2, "-2 has the wrong sign"),
+        (2.0, 0, "0 is not it"),
+        (2.0, math.inf, "inf is not it"),
+        (-5, -1, "-1 is too small in magnitude, by at most a factor of ten"),
+    ],
+)
 def test_a_value_is_judged_without_being_told(ask, right, found, words):
     assert ask(right, found).message == f"{words}. The hint below may help."
 
 
-@pytest.mark.parametrize(("right", "found", "options", "words"), [
-    ("passes", True, {"words": ("passes", "raises")}, "write 'passes' or 'raises', not True"),
-    ("MAC", "MAC/FLOP", {"words": ("MAC", "FLOP")}, "write 'MAC' or 'FLOP'"),
-    (85.9, "80 GiB", {"unit": "GB", "tolerance": 1e-2}, "write it in GB"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("right", "found", "options", "words"),
+    [
+        ("passes", True, {"words": ("passes", "raises")}, "write 'passes' or 'raises', not True"),
+        ("MAC", "MAC/FLOP", {"words": ("MAC", "FLOP")}, "write 'MAC' or 'FLOP'"),
+        (85.9, "80 GiB", {"unit": "GB", "tolerance": 1e-2}, "write it in GB"),
+    ],
+)
 def test_what_may_be_written_is_said(ask, right, found, options, words):
     assert words in ask(right, found, **options).message
 
@@ -286,51 +383,68 @@ def test_drawn_inputs_find_what_the_cases_do_not(ask):
 HALF = [(lambda n: n / 2, "You forgot to round."), (lambda n: -(-n // 2), "You rounded up.")]
 
 
-@pytest.mark.parametrize(("answer", "sentence"), [
-    (lambda n: n * 0.5, "You forgot to round."), (lambda n: math.ceil(n / 2), "You rounded up."),
-    (lambda n: 2 if n == 3 else 7, "The hint below may help."),  # as rounded up in the first case only
-], ids=["halved", "up", "first case only"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("answer", "sentence"),
+    [
+        (lambda n: n * 0.5, "You forgot to round."),
+        (lambda n: math.ceil(n / 2), "You rounded up."),
+        (lambda n: 2 if n == 3 else 7, "The hint below may help."),  # as rounded up in the first case only
+    ],
+    ids=["halved", "up", "first case only"],
+)
 def test_a_mistake_is_named_only_if_it_explains_every_case(ask, answer, sentence):
     assert ask(lambda n: n // 2, answer, mistakes=HALF, cases=[(2,), (3,), (8,)]).message.endswith(sentence)
 
 
-@pytest.mark.parametrize(("answer", "sentence"), [
-    (lambda n: 4 * n * n, "In every case it is 4 times the right one."),
-    (lambda n: n * n / 2, "In every case it is half of the right one."),
-    (lambda n: n * n / 1024, "In every case it is the right one divided by 1024."),
-    (lambda n: -n * n, "In every case it is right but for its sign."),
-    (lambda n: n * n + 3, "In every case it is 3 too large."),
-    (lambda n: n * n - 3, "In every case it is 3 too small."),
-    (lambda n: 1 / n**2, "In every case it is one divided by the right one."),
-    (lambda n: 25, "It is 25 in every case."),
-    (lambda n: n * n - n / 10, "In every case the right one is yours, rounded up."),
-    (lambda n: n * n - (n > 2), "It is sometimes right and sometimes 1 too small."),
-    (lambda n: n * n + (n > 2), "It is sometimes right and sometimes 1 too large."),
-    (lambda n: 3 * n * n / 4, "In every case it is 3/4 times the right one."),
-    (lambda n: math.sqrt(2) * n * n, "The hint below may help."),
-    (lambda n: math.nan, "The hint below may help."),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("answer", "sentence"),
+    [
+        (lambda n: 4 * n * n, "In every case it is 4 times the right one."),
+        (lambda n: n * n / 2, "In every case it is half of the right one."),
+        (lambda n: n * n / 1024, "In every case it is the right one divided by 1024."),
+        (lambda n: -n * n, "In every case it is right but for its sign."),
+        (lambda n: n * n + 3, "In every case it is 3 too large."),
+        (lambda n: n * n - 3, "In every case it is 3 too small."),
+        (lambda n: 1 / n**2, "In every case it is one divided by the right one."),
+        (lambda n: 25, "It is 25 in every case."),
+        (lambda n: n * n - n / 10, "In every case the right one is yours, rounded up."),
+        (lambda n: n * n - (n > 2), "It is sometimes right and sometimes 1 too small."),
+        (lambda n: n * n + (n > 2), "It is sometimes right and sometimes 1 too large."),
+        (lambda n: 3 * n * n / 4, "In every case it is 3/4 times the right one."),
+        (lambda n: math.sqrt(2) * n * n, "The hint below may help."),
+        (lambda n: math.nan, "The hint below may help."),
+    ],
+)
 def test_what_a_wrong_answer_has_in_common_in_every_case_is_said(ask, answer, sentence):
     assert ask(lambda n: n * n, answer, cases=[(1,), (2,), (5,)]).message.endswith(sentence)
 
 
-@pytest.mark.parametrize(("right", "answer", "sentence"), [
-    (torch.arange, lambda n: torch.arange(n).roll(2), "These are the right numbers, in the wrong places."),
-    (torch.arange, lambda n: torch.arange(n).flip(0), "It is right, but backwards along dimension 0."),
-    (torch.arange, lambda n: torch.arange(float(n)), "The numbers are right, in another dtype: float32."),
-    (torch.arange, lambda n: torch.arange(1, n), "The hint below may help."),
-    (lambda n: n > 1, lambda n: n <= 1, "It says yes where the answer is no, and no where it is yes."),
-    (lambda n: n > 1, lambda n: True, "Your result does not depend on `n`."),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("right", "answer", "sentence"),
+    [
+        (torch.arange, lambda n: torch.arange(n).roll(2), "These are the right numbers, in the wrong places."),
+        (torch.arange, lambda n: torch.arange(n).flip(0), "It is right, but backwards along dimension 0."),
+        (torch.arange, lambda n: torch.arange(float(n)), "The numbers are right, in another dtype: float32."),
+        (torch.arange, lambda n: torch.arange(1, n), "The hint below may help."),
+        (lambda n: n > 1, lambda n: n <= 1, "It says yes where the answer is no, and no where it is yes."),
+        (lambda n: n > 1, lambda n: True, "Your result does not depend on `n`."),
+    ],
+)
 def test_tensors_and_decisions_have_patterns_too(ask, right, answer, sentence):
     assert ask(right, answer, cases=[(1,), (2,), (5,)]).message.endswith(sentence)
 
 
-@pytest.mark.parametrize(("found", "question"), [
-    (56, "Are bits and bytes taken for each other?"), (0.07, "Is it a fraction or in percent?"),
-    (7 * 64, "What of the 64 cards: is it in there, and on the right side?"), (8, "The hint below may help."),
-    (7 * 2**30 / 1e9, "Are units of 1000 and of 1024 mixed?"), (-7, "The hint below may help."),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("found", "question"),
+    [
+        (56, "Are bits and bytes taken for each other?"),
+        (0.07, "Is it a fraction or in percent?"),
+        (7 * 64, "What of the 64 cards: is it in there, and on the right side?"),
+        (8, "The hint below may help."),
+        (7 * 2**30 / 1e9, "Are units of 1000 and of 1024 mixed?"),
+        (-7, "The hint below may help."),
+    ],
+)
 def test_of_a_single_value_a_step_is_asked_for(ask, found, question):
     assert ask(7, found, quantities={"the 64 cards": 64}).message.endswith(question)
 
@@ -383,13 +497,19 @@ def leaves():
     raise SystemExit("leaving")
 
 
-@pytest.mark.parametrize(("answer", "words"), [
-    (3, "expected a function, got 3. Pass it without calling it."), (lambda: None, "Does it end in a return?"),
-    (leaves, "it raised SystemExit: leaving"), (lambda: 1 / 0, "it raised ZeroDivisionError: division by zero"),
-    (lambda x: x, "it raised TypeError"), (lambda: leaves.nothing, "it raised AttributeError"),
-    (lambda: (lambda: [])()[0], "in the line `(lambda: (lambda: [])()[0]"),
-    (lambda: [one for one in [[]] if one[0]], "it raised IndexError"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (3, "expected a function, got 3. Pass it without calling it."),
+        (lambda: None, "Does it end in a return?"),
+        (leaves, "it raised SystemExit: leaving"),
+        (lambda: 1 / 0, "it raised ZeroDivisionError: division by zero"),
+        (lambda x: x, "it raised TypeError"),
+        (lambda: leaves.nothing, "it raised AttributeError"),
+        (lambda: (lambda: [])()[0], "in the line `(lambda: (lambda: [])()[0]"),
+        (lambda: [one for one in [[]] if one[0]], "it raised IndexError"),
+    ],
+)
 def test_what_is_no_function_and_an_error_with_its_line_are_told(ask, answer, words):
     assert words in ask(lambda: 1, answer, cases=[()]).message
 
@@ -410,12 +530,17 @@ def renamed(name):
     return function
 
 
-@pytest.mark.parametrize(("thing", "words"), [
-    ("windws", "there is no exercise of this name. Notebook 02 has index_at, "),
-    (renamed("windws"), "there is no exercise with the name of this function. Notebook 02 has index_at, "),
-    (lambda x: x, 'a lambda has no name: write check("name", f).'),
-    (3, "write check(function), without calling it"), (..., "write check(function)"), (Hostile(), "write check(func"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("thing", "words"),
+    [
+        ("windws", "there is no exercise of this name. Notebook 02 has index_at, "),
+        (renamed("windws"), "there is no exercise with the name of this function. Notebook 02 has index_at, "),
+        (lambda x: x, 'a lambda has no name: write check("name", f).'),
+        (3, "write check(function), without calling it"),
+        (..., "write check(function)"),
+        (Hostile(), "write check(func"),
+    ],
+)
 def test_what_names_no_exercise_is_answered_with_those_that_there_are(thing, words):
     assert check(thing).message.startswith(words)
     assert len(check(thing).message) < TWO_LINES
@@ -464,9 +589,13 @@ SCORED = {
     "asarray": (torch.add, SUM, lambda a, b: torch.tensor(np.asarray(a) + np.asarray(b)), ".*leaves PyTorch.*"),
     "tolist": (torch.add, SUM, lambda a, b: torch.tensor((a + b).tolist()), r".*leaves PyTorch \(tolist\).*"),
     "no rule": (torch.add, SUM, lambda a, b: a + b + 0 * torch.linalg.pinv(a).sum(), ".*there is no rule for.*"),
-    "elsewhere": (torch.add, ON_META, lambda a, b: a + b + torch.zeros(3, 4, device="cpu"),
-                  ".* cannot be counted: it asks for another device, .* on the device of the inputs."),
-}  # fmt: skip
+    "elsewhere": (
+        torch.add,
+        ON_META,
+        lambda a, b: a + b + torch.zeros(3, 4, device="cpu"),
+        ".* cannot be counted: it asks for another device, .* on the device of the inputs.",
+    ),
+}
 
 
 @pytest.mark.parametrize("case", SCORED)
@@ -488,13 +617,22 @@ def into(make):
 
 
 @pytest.mark.parametrize("options", [SUM, ON_META], ids=["cpu", "meta"])
-@pytest.mark.parametrize("answer", [
-    into(torch.empty_like), into(lambda a: torch.empty(a.shape)), into(lambda a: torch.empty(*a.shape)),
-    into(lambda a: a.new_empty(a.shape)), into(lambda a: torch.empty(a.shape, device=a.device)),
-    into(lambda a: torch.empty(a.shape, dtype=torch.float32)), into(lambda a: torch.zeros(a.shape)),
-    lambda a, b: torch.add(a, b, alpha=float(np.float64(1))), lambda a, b: torch.stack([a + b])[0],
-    lambda a, b: a.add(b, alpha=np.int64(1).item()),
-], ids=["like", "shape", "sizes", "new", "device", "dtype", "zeros", "float", "stack", "item"])  # fmt: skip
+@pytest.mark.parametrize(
+    "answer",
+    [
+        into(torch.empty_like),
+        into(lambda a: torch.empty(a.shape)),
+        into(lambda a: torch.empty(*a.shape)),
+        into(lambda a: a.new_empty(a.shape)),
+        into(lambda a: torch.empty(a.shape, device=a.device)),
+        into(lambda a: torch.empty(a.shape, dtype=torch.float32)),
+        into(lambda a: torch.zeros(a.shape)),
+        lambda a, b: torch.add(a, b, alpha=float(np.float64(1))),
+        lambda a, b: torch.stack([a + b])[0],
+        lambda a, b: a.add(b, alpha=np.int64(1).item()),
+    ],
+    ids=["like", "shape", "sizes", "new", "device", "dtype", "zeros", "float", "stack", "item"],
+)
 def test_tensors_made_on_the_way_and_out_are_counted_where_the_inputs_are(ask, options, answer):
     assert ask(torch.add, answer, **options).message == "correct."
 
@@ -560,13 +698,18 @@ def distances_by_steps(a, b):
 CHEAP = {
     "unfold": ("windows", lambda x, n: x.unfold(-1, n, 1)),
     "as_strided": ("windows", lambda x, n: x.as_strided((len(x) - n + 1, n), 2 * x.stride(), x.storage_offset())),
-    "columns": ("swap_rows", swap_by_columns), "in place": ("grouped_scores", scores_in_place),
-    "einsum": ("grouped_scores", grouped_by_einsum), "zeros": ("cheapest_order", order_into_zeros),
-    "row of zeros": ("swap_rows", swap_by_zeros), "momentum zeros": ("momentum_step", momentum_into_zeros),
+    "columns": ("swap_rows", swap_by_columns),
+    "in place": ("grouped_scores", scores_in_place),
+    "einsum": ("grouped_scores", grouped_by_einsum),
+    "zeros": ("cheapest_order", order_into_zeros),
+    "row of zeros": ("swap_rows", swap_by_zeros),
+    "momentum zeros": ("momentum_step", momentum_into_zeros),
     "new_zeros": ("last_logits", lambda h, w: torch.mv(w, h[-1], out=h.new_zeros(len(w)))),
-    "mv": ("last_logits", logits_into_empty), "momentum out": ("momentum_step", momentum_out),
-    "momentum": ("momentum_step", momentum_with_a_scalar_tensor), "steps": ("distances", distances_by_steps),
-}  # fmt: skip
+    "mv": ("last_logits", logits_into_empty),
+    "momentum out": ("momentum_step", momentum_out),
+    "momentum": ("momentum_step", momentum_with_a_scalar_tensor),
+    "steps": ("distances", distances_by_steps),
+}
 
 
 @pytest.mark.parametrize("way", CHEAP)
@@ -612,10 +755,13 @@ def test_a_generator_counts_as_a_tuple(ask):
 # ---- What a library remembers of a slip.
 
 
-@pytest.mark.parametrize(("name", "pattern", "sizes"), [
-    ("average_heads", "(kv group c) d -> (kv c) d", {"group": lambda heads, kv: (heads / kv, heads // kv)}),
-    ("average_heads", "(kv group c) d -> (kv c) d", {"kv": lambda heads, kv: (float(kv), kv)}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "pattern", "sizes"),
+    [
+        ("average_heads", "(kv group c) d -> (kv c) d", {"group": lambda heads, kv: (heads / kv, heads // kv)}),
+        ("average_heads", "(kv group c) d -> (kv c) d", {"kv": lambda heads, kv: (float(kv), kv)}),
+    ],
+)
 def test_the_corrected_answer_passes_after_a_slip_that_einops_remembers(name, pattern, sizes):
     from einops import reduce
 

@@ -16,51 +16,68 @@ def said(*arguments, **options):
     return repr(compare(*arguments, **options))
 
 
-@pytest.mark.parametrize(("guess", "value", "unit", "words"), [
-    (2e9, 1e9, "B", "You predicted 2 GB; it is 1 GB: too high by a factor of 2."),
-    (257, 200.0, "", "You predicted 257; it is 200: 57 too high."),
-    (256, 256.0, "", "You predicted 256; it is 256: exactly right."),
-    (257, 256, "", "You predicted 257; it is 256: 1 too high."),
-    (99, 100, "", "You predicted 99; it is 100: 1 too low."),
-    (330, 325, "", "You predicted 330; it is 325: as good as right."),
-    (335, 325, "", "You predicted 335; it is 325: 10 too high."),
-    (2.42e9, 2_415_919_104, "B", "You predicted 2.42 GB; it is 2.42 GB: as good as right."),
-    (1, 0, "", "You predicted 1; it is 0: too high."), (-1, 2.5, "", "You predicted -1; it is 2.5: too low."),
-    (2.5, 2.0, "", "You predicted 2.5; it is 2: 25 % too high."),
-    ("40 MB", 40e6, "B", "You predicted 40 MB; it is 40 MB: exactly right."),
-    ("4e7", 40e6, "B", "You predicted 40 MB; it is 40 MB: exactly right."),
-    ("40 MiB", 40, "MiB", "You predicted 40 MiB; it is 40 MiB: exactly right."),
-    ("140e9 bytes", 140, "GB", "You predicted 140 GB; it is 140 GB: exactly right."),
-    ("70 GFLOPS", 70, "GFLOP/s", "You predicted 70 GFLOP/s; it is 70 GFLOP/s: exactly right."),
-    ("2 min", 120, "s", "You predicted 2 min; it is 2 min: exactly right."),
-    ("144 days", 72, "days", "You predicted 144 days; it is 72 days: too high by a factor of 2."),
-    ("40 %", 0.4, "", "You predicted 0.4; it is 0.4: exactly right."),
-    (20, 40, "billion parameters", "You predicted 20 billion parameters; it is 40 billion parameters: too low by a "
-                                   "factor of 2."),
-    (1020, 28, "%", "You predicted 1,020 %; it is 28 %: 992 points too high."),
-    (2, 3, "%", "You predicted 2 %; it is 3 %: 1 point too low."),
-    (np.float32(2), torch.tensor([2]), "", "You predicted 2; it is 2: exactly right."),
-    ([1, 12, 4], torch.Size([1, 12, 4]), "", "You predicted [1, 12, 4]; it is torch.Size([1, 12, 4]): as predicted."),
-    ((1.0, 12), (1, 12), "", "You predicted (1.0, 12); it is (1, 12): as predicted."),
-    ((1, 13), (1, 12), "", "You predicted (1, 13); it is (1, 12): not as predicted."),
-    ("View", "view", "", "You predicted 'View'; it is 'view': as predicted."),
-    (torch.float32, "float32", "", "You predicted torch.float32; it is 'float32': as predicted."),
-    ((1, 2), 2, "B", "You predicted (1, 2); it is 2: not as predicted."),
-    (True, 2, "", "You predicted True; it is 2: not as predicted."),
-    (-math.inf, 1.0, "", "You predicted -inf; it is 1.0: not as predicted."),
-    (math.inf, math.inf, "", "You predicted inf; it is inf: as predicted."),
-    ("nan", math.nan, "", "You predicted 'nan'; it is nan: as predicted."),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("guess", "value", "unit", "words"),
+    [
+        (2e9, 1e9, "B", "You predicted 2 GB; it is 1 GB: too high by a factor of 2."),
+        (257, 200.0, "", "You predicted 257; it is 200: 57 too high."),
+        (256, 256.0, "", "You predicted 256; it is 256: exactly right."),
+        (257, 256, "", "You predicted 257; it is 256: 1 too high."),
+        (99, 100, "", "You predicted 99; it is 100: 1 too low."),
+        (330, 325, "", "You predicted 330; it is 325: as good as right."),
+        (335, 325, "", "You predicted 335; it is 325: 10 too high."),
+        (2.42e9, 2_415_919_104, "B", "You predicted 2.42 GB; it is 2.42 GB: as good as right."),
+        (1, 0, "", "You predicted 1; it is 0: too high."),
+        (-1, 2.5, "", "You predicted -1; it is 2.5: too low."),
+        (2.5, 2.0, "", "You predicted 2.5; it is 2: 25 % too high."),
+        ("40 MB", 40e6, "B", "You predicted 40 MB; it is 40 MB: exactly right."),
+        ("4e7", 40e6, "B", "You predicted 40 MB; it is 40 MB: exactly right."),
+        ("40 MiB", 40, "MiB", "You predicted 40 MiB; it is 40 MiB: exactly right."),
+        ("140e9 bytes", 140, "GB", "You predicted 140 GB; it is 140 GB: exactly right."),
+        ("70 GFLOPS", 70, "GFLOP/s", "You predicted 70 GFLOP/s; it is 70 GFLOP/s: exactly right."),
+        ("2 min", 120, "s", "You predicted 2 min; it is 2 min: exactly right."),
+        ("144 days", 72, "days", "You predicted 144 days; it is 72 days: too high by a factor of 2."),
+        ("40 %", 0.4, "", "You predicted 0.4; it is 0.4: exactly right."),
+        (
+            20,
+            40,
+            "billion parameters",
+            "You predicted 20 billion parameters; it is 40 billion parameters: too low by a factor of 2.",
+        ),
+        (1020, 28, "%", "You predicted 1,020 %; it is 28 %: 992 points too high."),
+        (2, 3, "%", "You predicted 2 %; it is 3 %: 1 point too low."),
+        (np.float32(2), torch.tensor([2]), "", "You predicted 2; it is 2: exactly right."),
+        (
+            [1, 12, 4],
+            torch.Size([1, 12, 4]),
+            "",
+            "You predicted [1, 12, 4]; it is torch.Size([1, 12, 4]): as predicted.",
+        ),
+        ((1.0, 12), (1, 12), "", "You predicted (1.0, 12); it is (1, 12): as predicted."),
+        ((1, 13), (1, 12), "", "You predicted (1, 13); it is (1, 12): not as predicted."),
+        ("View", "view", "", "You predicted 'View'; it is 'view': as predicted."),
+        (torch.float32, "float32", "", "You predicted torch.float32; it is 'float32': as predicted."),
+        ((1, 2), 2, "B", "You predicted (1, 2); it is 2: not as predicted."),
+        (True, 2, "", "You predicted True; it is 2: not as predicted."),
+        (-math.inf, 1.0, "", "You predicted -inf; it is 1.0: not as predicted."),
+        (math.inf, math.inf, "", "You predicted inf; it is inf: as predicted."),
+        ("nan", math.nan, "", "You predicted 'nan'; it is nan: as predicted."),
+    ],
+)
 def test_how_far_apart_they_are(guess, value, unit, words):
     assert said(guess, value, unit) == words
 
 
-@pytest.mark.parametrize(("guess", "value", "unit", "words"), [
-    ("many", 2, "B", "'many' cannot be read as a number of B: write one, such as 2.5e9."),
-    ("about 90", 260, "days", "'about 90' cannot be read as a number of days: write one, such as 3."),
-    ("3/0", 1.5, "", "'3/0' cannot be read as a number: write one, such as 3."),
-    (10**400, 2, "", "which cannot be compared (OverflowError"), (Hostile(), 2, "B", "an object of type Hostile"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("guess", "value", "unit", "words"),
+    [
+        ("many", 2, "B", "'many' cannot be read as a number of B: write one, such as 2.5e9."),
+        ("about 90", 260, "days", "'about 90' cannot be read as a number of days: write one, such as 3."),
+        ("3/0", 1.5, "", "'3/0' cannot be read as a number: write one, such as 3."),
+        (10**400, 2, "", "which cannot be compared (OverflowError"),
+        (Hostile(), 2, "B", "an object of type Hostile"),
+    ],
+)
 def test_what_cannot_be_compared_is_said(guess, value, unit, words):
     assert words in said(guess, value, unit)
 
@@ -76,15 +93,32 @@ def test_the_reason_is_said_after_a_guess():
     assert said(12345, 12345, because="So many.").endswith("exactly right. So many.")
 
 
-@pytest.mark.parametrize(("guess", "value", "unit"), [
-    ("40 billion", 40, "billion parameters"), ("40B", 40, "billion parameters"), ("10 per cent", 10, "%"),
-    ("50 times", 50, ""), ("50x", 50, ""), ("2 million FLOPs", 2e6, "FLOP"),
-    ("a year", 365.25, "days"), ("260 D", 260, "days"), ("half a year", 365.25 / 2, "days"),
-    ("-3/4", -0.75, ""), ("3 / 8", 0.375, ""),
-    ("325 rows", 325, ""), ("341 FLOP per byte", 341, ""), ("95 tokens per second", 95, "tokens/s"),
-    ("85.9 gb", 85.9, "GB"), ("85 900 000 000 bytes", 85.9, "GB"), ("85.9 gigabytes", 85.9, "GB"),
-    ("85,9 GB", 85.9, "GB"), ("1,000", 1000, ""), ("3 thousand", 3000, ""), ("140 G", 140e9, "B"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("guess", "value", "unit"),
+    [
+        ("40 billion", 40, "billion parameters"),
+        ("40B", 40, "billion parameters"),
+        ("10 per cent", 10, "%"),
+        ("50 times", 50, ""),
+        ("50x", 50, ""),
+        ("2 million FLOPs", 2e6, "FLOP"),
+        ("a year", 365.25, "days"),
+        ("260 D", 260, "days"),
+        ("half a year", 365.25 / 2, "days"),
+        ("-3/4", -0.75, ""),
+        ("3 / 8", 0.375, ""),
+        ("325 rows", 325, ""),
+        ("341 FLOP per byte", 341, ""),
+        ("95 tokens per second", 95, "tokens/s"),
+        ("85.9 gb", 85.9, "GB"),
+        ("85 900 000 000 bytes", 85.9, "GB"),
+        ("85.9 gigabytes", 85.9, "GB"),
+        ("85,9 GB", 85.9, "GB"),
+        ("1,000", 1000, ""),
+        ("3 thousand", 3000, ""),
+        ("140 G", 140e9, "B"),
+    ],
+)
 def test_amounts_are_taken_as_people_write_them(guess, value, unit):
     assert "exactly right" in said(guess, value, unit)
 
@@ -102,22 +136,34 @@ def test_a_set_may_come_in_any_order(guess):
 # ---- What else a number may mean.
 
 
-@pytest.mark.parametrize(("guess", "value", "unit", "words"), [
-    (140, 140e9, "B", 'If you mean 140 GB, write "140 GB".'),
-    (302e6, 301.99, "MFLOP", 'If you mean 302 MFLOP, write "302 MFLOP".'),
-    (40e9, 40.5, "billion parameters", 'If you mean 40 billion parameters, write "40 billion parameters".'),
-    (2**25, 31, "MiB", 'If you mean 32 MiB, write "32 MiB".'),
-    (0.3, 28, "%", "If that is a fraction, it is 30 %."), (1.03, 2.8, "%", "If that is a factor, it is 3 % more."),
-    (0.8, -25, "%", "If that is a factor, it is 20 % less."),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("guess", "value", "unit", "words"),
+    [
+        (140, 140e9, "B", 'If you mean 140 GB, write "140 GB".'),
+        (302e6, 301.99, "MFLOP", 'If you mean 302 MFLOP, write "302 MFLOP".'),
+        (40e9, 40.5, "billion parameters", 'If you mean 40 billion parameters, write "40 billion parameters".'),
+        (2**25, 31, "MiB", 'If you mean 32 MiB, write "32 MiB".'),
+        (0.3, 28, "%", "If that is a fraction, it is 30 %."),
+        (1.03, 2.8, "%", "If that is a factor, it is 3 % more."),
+        (0.8, -25, "%", "If that is a factor, it is 20 % less."),
+    ],
+)
 def test_another_meaning_is_offered(guess, value, unit, words):
     assert said(guess, value, unit).endswith(words)
 
 
-@pytest.mark.parametrize(("guess", "value", "unit"), [
-    (1e-9, 7e-7, "s"), (140, 14e9, "B"), (0.3, 295, "FLOP/B"), (5e9, 4.8e6, "B"), ("1.03 %", 2.8, "%"),
-    (2.4, 2.8, "%"), (1.02, 1.02, "%"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("guess", "value", "unit"),
+    [
+        (1e-9, 7e-7, "s"),
+        (140, 14e9, "B"),
+        (0.3, 295, "FLOP/B"),
+        (5e9, 4.8e6, "B"),
+        ("1.03 %", 2.8, "%"),
+        (2.4, 2.8, "%"),
+        (1.02, 1.02, "%"),
+    ],
+)
 def test_no_other_meaning_is_offered_where_none_is_likely(guess, value, unit):
     assert "If " not in said(guess, value, unit)
 
@@ -139,12 +185,18 @@ def listed(monkeypatch):
     monkeypatch.setitem(GUESSES, "near", Guess("", [((9, 40), "Between."), (36, "Far."), (34, "Nearest.")]))
 
 
-@pytest.mark.parametrize(("guess", "words"), [
-    (8, "4 too low. You forgot the write. It moves."), (4, "too low by a factor of 3. One of three. It moves."),
-    (12, "exactly right. It moves."), (math.nan, "not as predicted. It stays finite. It moves."),
-    ("an error", "cannot be read as a number: write one, such as 3."),
-    ("Error", "not as predicted. It runs. It moves."), (9, "3 too low. It moves."),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("guess", "words"),
+    [
+        (8, "4 too low. You forgot the write. It moves."),
+        (4, "too low by a factor of 3. One of three. It moves."),
+        (12, "exactly right. It moves."),
+        (math.nan, "not as predicted. It stays finite. It moves."),
+        ("an error", "cannot be read as a number: write one, such as 3."),
+        ("Error", "not as predicted. It runs. It moves."),
+        (9, "3 too low. It moves."),
+    ],
+)
 def test_a_listed_mistake_is_named(listed, guess, words):
     assert said(guess, 12, about="it").endswith(words)
 
@@ -155,19 +207,33 @@ def test_a_near_guess_is_not_yet_the_mistake(listed):
     assert "one byte for a weight" in said(161, 325, about="critical_rows")
 
 
-@pytest.mark.parametrize(("guess", "words"), [
-    (9, "Between."), (20, "Between."), (40, "Between."), (34.5, "Nearest."), (8.9, "5.62."), (40.1, "20 % too low."),
-    (50, "exactly right."),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("guess", "words"),
+    [
+        (9, "Between."),
+        (20, "Between."),
+        (40, "Between."),
+        (34.5, "Nearest."),
+        (8.9, "5.62."),
+        (40.1, "20 % too low."),
+        (50, "exactly right."),
+    ],
+)
 def test_a_number_counts_more_than_a_range_and_the_nearest_most(listed, guess, words):
     assert said(guess, 50, about="near").endswith(words)
 
 
-@pytest.mark.parametrize(("guess", "value", "words"), [
-    (60, 50, ": near enough for a measurement."), (63.5, 50, "27 % too high."), (36.5, 50, "27 % too low. Far."),
-    (60, math.nan, "You predicted 60; here it cannot be measured."),
-    (2, 3.0, "33 % too low."), (2, 3, "1 too low."),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("guess", "value", "words"),
+    [
+        (60, 50, ": near enough for a measurement."),
+        (63.5, 50, "27 % too high."),
+        (36.5, 50, "27 % too low. Far."),
+        (60, math.nan, "You predicted 60; here it cannot be measured."),
+        (2, 3.0, "33 % too low."),
+        (2, 3, "1 too low."),
+    ],
+)
 def test_a_measurement_scatters(listed, guess, value, words):
     assert said(guess, value, about="near", measured=True).endswith(words)
 

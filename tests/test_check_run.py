@@ -94,10 +94,18 @@ LOOP = "Does a loop in it never end, or is there a shorter way?"
 WAITS = "It computes nothing: does it sleep, or wait for a lock, an input, a compiler?"
 
 
-@pytest.mark.parametrize(("answer", "why"), [
-    (endless, LOOP), (endless_generator, LOOP), (multiplying, LOOP),
-    (stubborn, WAITS), (asleep, WAITS), (deadlocked, WAITS), (all_swallowed, WAITS),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (endless, LOOP),
+        (endless_generator, LOOP),
+        (multiplying, LOOP),
+        (stubborn, WAITS),
+        (asleep, WAITS),
+        (deadlocked, WAITS),
+        (all_swallowed, WAITS),
+    ],
+)
 def test_what_does_not_end_is_ended_with_a_verdict(ask, answer, why):
     message = ask(answer)
     assert message.startswith("it had not come to an end after 1 seconds of its own")

@@ -88,15 +88,24 @@ def test_convolution(groups: int, transposed: bool) -> None:
 
 ELEMENTWISE = {
     # name: function, operations per element
-    "exp": (torch.exp, 1), "erf": (torch.erf, 1), "comparison": (lambda x: x > 0, 1), "i0e": (torch.special.i0e, 1),
-    "logical_and": (lambda x: torch.logical_and(x, x), 1), "or": (lambda x: x.bool() | True, 1),
-    "two ops": (lambda x: 2 * x + 1, 2), "in place": (lambda x: x.add_(1), 1),
-    "add with a factor": (lambda x: torch.add(x, x, alpha=2), 2), "clamp": (lambda x: x.clamp(-1, 1), 2),
-    "clamp, one bound": (lambda x: x.clamp(min=0), 1), "silu": (F.silu, 5),
-    "addcmul": (lambda x: torch.addcmul(x, x, x, value=0.5), 3), "leaky_relu": (F.leaky_relu, 2),
-    "equal": (lambda x: x.equal(x + 0), 2), "gelu": (F.gelu, 5),
+    "exp": (torch.exp, 1),
+    "erf": (torch.erf, 1),
+    "comparison": (lambda x: x > 0, 1),
+    "i0e": (torch.special.i0e, 1),
+    "logical_and": (lambda x: torch.logical_and(x, x), 1),
+    "or": (lambda x: x.bool() | True, 1),
+    "two ops": (lambda x: 2 * x + 1, 2),
+    "in place": (lambda x: x.add_(1), 1),
+    "add with a factor": (lambda x: torch.add(x, x, alpha=2), 2),
+    "clamp": (lambda x: x.clamp(-1, 1), 2),
+    "clamp, one bound": (lambda x: x.clamp(min=0), 1),
+    "silu": (F.silu, 5),
+    "addcmul": (lambda x: torch.addcmul(x, x, x, value=0.5), 3),
+    "leaky_relu": (F.leaky_relu, 2),
+    "equal": (lambda x: x.equal(x + 0), 2),
+    "gelu": (F.gelu, 5),
     "whole numbers": (lambda x: x.to(torch.int32) // 2, 1),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", ELEMENTWISE)
@@ -116,14 +125,17 @@ def test_it_costs_the_same_in_place_and_into_a_tensor(name: str, each: int, more
 
 REDUCED = {
     **{f.__name__: (f, 41) for f in (torch.sum, torch.amax, torch.max, torch.argmax, torch.prod, torch.all)},
-    "rows": (lambda x: x.sum(1), 6 * 6), "cumsum": (lambda x: x.cumsum(1), 6 * 6),
-    "cumprod": (lambda x: x.cumprod(1), 6 * 6), "cummax": (lambda x: x.cummax(1), 6 * 6),
-    "cummin": (lambda x: x.cummin(-2), 5 * 7), "max of columns": (lambda x: x.max(0), 5 * 7),
+    "rows": (lambda x: x.sum(1), 6 * 6),
+    "cumsum": (lambda x: x.cumsum(1), 6 * 6),
+    "cumprod": (lambda x: x.cumprod(1), 6 * 6),
+    "cummax": (lambda x: x.cummax(1), 6 * 6),
+    "cummin": (lambda x: x.cummin(-2), 5 * 7),
+    "max of columns": (lambda x: x.max(0), 5 * 7),
     "cumsum of one number": (lambda x: x[0, 0].cumsum(0), 0),
     "mean": (lambda x: x.mean(1), 6 * 7),  # a division per row
     "norm": (lambda x: x.norm(), 42 + 41 + 1),  # square and root
     "var": (lambda x: x.var(1), 6 * 4 * 7),  # mean, subtract, square, mean
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", REDUCED)
@@ -155,7 +167,7 @@ SCATTERS = {
     "amax": (lambda x: x.scatter_reduce_(0, PLACES, SOURCE, "amax"), 3),
     "mean": (lambda x: x.scatter_reduce_(0, PLACES, SOURCE, "mean"), 3 + 4),  # one division each
     "index_reduce_": (lambda x: x.index_reduce_(0, PLACES, SOURCE, "mean"), 3 + 4),
-}  # fmt: skip
+}
 
 
 @pytest.mark.filterwarnings("ignore:index_reduce")
@@ -218,9 +230,11 @@ def test_the_backward_of_fused_attention_counts_five_products(grouped: bool) -> 
 
 FUSED = {
     # name: the arguments between the values and the dropout
-    "flash_attention": [], "efficient_attention": [None, True], "cudnn_attention": [None, True],
+    "flash_attention": [],
+    "efficient_attention": [None, True],
+    "cudnn_attention": [None, True],
     "fused_attention_overrideable": [None],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", FUSED)
@@ -250,17 +264,21 @@ def test_lists_of_tensors_cost_what_their_tensors_do() -> None:
 X = (64, 32)
 XLA = {
     # name: function, shapes of its arguments, XLA's count
-    "matmul": (torch.matmul, (X, (32, 128)), 524288), "bmm": (torch.bmm, ((8, *X), (8, 32, 128)), 4194304),
-    "dot": (torch.dot, ((1024,), (1024,)), 2048), "linear": (F.linear, (X, (128, 32), (128,)), 532480),
-    "add": (torch.add, (X, X), 2048), "relu": (torch.relu, (X,), 2048),
+    "matmul": (torch.matmul, (X, (32, 128)), 524288),
+    "bmm": (torch.bmm, ((8, *X), (8, 32, 128)), 4194304),
+    "dot": (torch.dot, ((1024,), (1024,)), 2048),
+    "linear": (F.linear, (X, (128, 32), (128,)), 532480),
+    "add": (torch.add, (X, X), 2048),
+    "relu": (torch.relu, (X,), 2048),
     "sigmoid": (torch.sigmoid, (X,), 6144 + 2048),
     "gelu": (functools.partial(F.gelu, approximate="tanh"), (X,), 16384 + 2048),
-    "sum": (lambda x: x.sum(-1), (X,), 1984), "amax": (lambda x: x.amax(-1), (X,), 1984),
+    "sum": (lambda x: x.sum(-1), (X,), 1984),
+    "amax": (lambda x: x.amax(-1), (X,), 1984),
     "conv2d": (F.conv2d, ((2, 3, 16, 16), (8, 3, 3, 3)), 169344),  # 3 × 3, valid
     "avg_pool2d": (lambda x: F.avg_pool2d(x, 2), ((2, 3, 16, 16),), 1536),
     "max_pool2d": (lambda x: F.max_pool2d(x, 2), ((2, 3, 16, 16),), 1152),
     "MLP": (lambda x, v, w: ((x @ v).relu() @ w).sum(), (X, (32, 128), (128, 16)), 795647),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", XLA)
@@ -369,9 +387,14 @@ def test_ideal_bytes_of_a_training_step_are_weights_inputs_and_gradients() -> No
 def test_calls_that_differ_in_an_argument_are_not_taken_for_each_other() -> None:
     x, image = randn(4), randn(1, 1, 5, 5)
     calls = [
-        lambda: x.clamp(0.7), lambda: x.clamp(0.7, 0.9), lambda: x.clamp(None, 0.9), lambda: F.gelu(x),
-        lambda: F.gelu(x, approximate="tanh"), lambda: torch.add(x, x, alpha=0.7), lambda: torch.add(x, x, alpha=1.0),
-    ]  # fmt: skip
+        lambda: x.clamp(0.7),
+        lambda: x.clamp(0.7, 0.9),
+        lambda: x.clamp(None, 0.9),
+        lambda: F.gelu(x),
+        lambda: F.gelu(x, approximate="tanh"),
+        lambda: torch.add(x, x, alpha=0.7),
+        lambda: torch.add(x, x, alpha=1.0),
+    ]
     calls += [lambda kernel=kernel: F.avg_pool2d(image, kernel, 1, kernel // 2) for kernel in (1, 3, 5)]
     powers = (0.7, 0.0, 0.5, 1.0, 2.0, 3.0, -0.5, -1.0, -2.0, math.inf, -math.inf)
     calls += [lambda power=power: torch.linalg.vector_norm(x, power) for power in powers]

@@ -21,16 +21,27 @@ H100, CPU = Roofline(989.5e12, 3.35e12), Roofline(180e9, 40e9)
 OPS = [
     draw.Point(name, x, measured=CPU.attainable(x) * share)
     for name, x, share in [
-        ("ReLU", 1 / 8, 0.5), ("GELU, fused", 9 / 8, 0.4), ("GELU, eager", 1 / 9, 0.1), ("softmax", 5 / 8, 0.3),
-        ("layer norm", 6 / 8, 0.4), ("dot", 1 / 4, 0.95), ("matrix-vector", 1 / 2, 0.9), ("matmul 64", 10.7, 0.2),
-        ("matmul 256", 42.7, 0.8), ("matmul 1024", 171, 0.97), ("attention", 176, 0.6), ("MLP step", 107, 0.8),
+        ("ReLU", 1 / 8, 0.5),
+        ("GELU, fused", 9 / 8, 0.4),
+        ("GELU, eager", 1 / 9, 0.1),
+        ("softmax", 5 / 8, 0.3),
+        ("layer norm", 6 / 8, 0.4),
+        ("dot", 1 / 4, 0.95),
+        ("matrix-vector", 1 / 2, 0.9),
+        ("matmul 64", 10.7, 0.2),
+        ("matmul 256", 42.7, 0.8),
+        ("matmul 1024", 171, 0.97),
+        ("attention", 176, 0.6),
+        ("MLP step", 107, 0.8),
     ]
-]  # fmt: skip
+]
 SWEEP = {2**14: 3e11, 2**20: 1e9, 2**24: 1e11}
 GALLERY = {
-    "bits": lambda: draw.bits(0x3F80, "bfloat16"), "ranges": lambda: draw.ranges(mark=1e-8),
+    "bits": lambda: draw.bits(0x3F80, "bfloat16"),
+    "ranges": lambda: draw.ranges(mark=1e-8),
     "spacing": lambda: draw.spacing(["bfloat16", "float16"], 2**-28, 2**12, "title", marks=[1e-8, 1000]),
-    "strips": lambda: draw.strips({"(a b)": [0, 0, 1, 1]}, "title", "position"), "lines": lambda: chart(),
+    "strips": lambda: draw.strips({"(a b)": [0, 0, 1, 1]}, "title", "position"),
+    "lines": lambda: chart(),
     "wide range": lambda: draw.lines({"a": (range(30), [10.0**-p for p in range(30)])}, "t", "x", "y", log="y"),
     "bars": lambda: draw.bars({"a": 0.4, "b": 6.0}, "title", "MFU", ("limit", 1.0)),
     "bars of parts": lambda: draw.bars({"r": {"p": 2, "q": 4}, "s": {"q": 0.01}}, "title", "bytes", ("all", 8)),
@@ -43,7 +54,7 @@ GALLERY = {
     "roofline of many": lambda: draw.roofline({"CPU": CPU}, OPS, "many points", height=4.5),
     "roofline of dtypes": lambda: draw.roofline({f"{10**i}": Roofline(10.0 ** (12 + i), 1e11) for i in range(3)}),
     "bandwidth_sweep": lambda: draw.bandwidth_sweep({2**p: 1e12 / p for p in range(14, 31)}, {"L1": 2**16}, [2**20]),
-}  # fmt: skip
+}
 
 
 def trace(times=1):
@@ -86,13 +97,29 @@ def test_a_learners_own_figure_is_shown_the_same_way():
 
 
 READERS = {  # what a reader's own matplotlibrc may say
-    "font.size": 30, "font.family": "serif", "xtick.labelsize": 20, "ytick.labelsize": 20, "text.usetex": True,
-    "figure.dpi": 40, "savefig.bbox": "tight", "savefig.dpi": 300, "savefig.facecolor": "black",
-    "axes.facecolor": "red", "axes.xmargin": 0.4, "axes.autolimit_mode": "round_numbers", "axes.unicode_minus": False,
-    "axes.formatter.limits": (-1, 1), "axes.formatter.use_locale": True, "axes.formatter.use_mathtext": True,
-    "xtick.minor.visible": True, "ytick.major.size": 20, "axes.grid.which": "both", "legend.loc": "upper left",
-    "figure.constrained_layout.use": False, "figure.autolayout": True,
-}  # fmt: skip
+    "font.size": 30,
+    "font.family": "serif",
+    "xtick.labelsize": 20,
+    "ytick.labelsize": 20,
+    "text.usetex": True,
+    "figure.dpi": 40,
+    "savefig.bbox": "tight",
+    "savefig.dpi": 300,
+    "savefig.facecolor": "black",
+    "axes.facecolor": "red",
+    "axes.xmargin": 0.4,
+    "axes.autolimit_mode": "round_numbers",
+    "axes.unicode_minus": False,
+    "axes.formatter.limits": (-1, 1),
+    "axes.formatter.use_locale": True,
+    "axes.formatter.use_mathtext": True,
+    "xtick.minor.visible": True,
+    "ytick.major.size": 20,
+    "axes.grid.which": "both",
+    "legend.loc": "upper left",
+    "figure.constrained_layout.use": False,
+    "figure.autolayout": True,
+}
 
 
 @pytest.mark.parametrize("kind", ["spacing", "wide range", "bars of parts", "memory_rises", "roofline", "ranges"])
@@ -145,29 +172,35 @@ def test_bits_show_each_digit_and_the_place_values(fmt):
     assert {"1", "1/2"} <= shown if fmt.bits <= 16 else {"2⁰", "2⁻¹"} <= shown
 
 
-@pytest.mark.parametrize(("call", "words"), [
-    (lambda: draw.ranges(mark=1e-7), "1e-7 is subnormal in float16."),
-    (lambda: draw.ranges(mark=1e5), "1e5 is lost in float16"),
-    (lambda: draw.bits(1, "float16"), "fraction 1 0 + 1/1024"),  # subnormal: no hidden 1
-    (lambda: draw.bars({"r": {"p": 2, "q": 4, "tiny": 0.01}}, "t", "bytes"), "Text: 2 | 4 | 6.01"),
-    (lambda: draw.bars({"r": 1388, "s": 12.345}, "t", "x"), "Text: 1388 | 12.3"),
-    (lambda: draw.bars({"r": {"p": 2, "saved": 4}}, "t", "x", ghost="saved"), "r 2 (x)."),
-    (lambda: draw.bars({"r": 2, "": {}, "s": 3}, "t", "x"), "Text: 2 | 3"),
-    (lambda: draw.waterfall({"r": {"p": 9}, "s": {"q": 0.1}}, "t", "bytes"), "r 9, s 9.1 (bytes)."),
-    (lambda: draw.dots({"a": (1, 2), "b": (1, 9)}, "t", "x", ("in", "out"), unit=""), "Out / in: a 2, b 9."),
-    (lambda: draw.memory_rises(trace(), "t", 4e3), "of 4 (where memory rises most) (linear, 0 to 3)"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: draw.ranges(mark=1e-7), "1e-7 is subnormal in float16."),
+        (lambda: draw.ranges(mark=1e5), "1e5 is lost in float16"),
+        (lambda: draw.bits(1, "float16"), "fraction 1 0 + 1/1024"),  # subnormal: no hidden 1
+        (lambda: draw.bars({"r": {"p": 2, "q": 4, "tiny": 0.01}}, "t", "bytes"), "Text: 2 | 4 | 6.01"),
+        (lambda: draw.bars({"r": 1388, "s": 12.345}, "t", "x"), "Text: 1388 | 12.3"),
+        (lambda: draw.bars({"r": {"p": 2, "saved": 4}}, "t", "x", ghost="saved"), "r 2 (x)."),
+        (lambda: draw.bars({"r": 2, "": {}, "s": 3}, "t", "x"), "Text: 2 | 3"),
+        (lambda: draw.waterfall({"r": {"p": 9}, "s": {"q": 0.1}}, "t", "bytes"), "r 9, s 9.1 (bytes)."),
+        (lambda: draw.dots({"a": (1, 2), "b": (1, 9)}, "t", "x", ("in", "out"), unit=""), "Out / in: a 2, b 9."),
+        (lambda: draw.memory_rises(trace(), "t", 4e3), "of 4 (where memory rises most) (linear, 0 to 3)"),
+    ],
+)
 def test_the_words_say_what_the_data_say(call, words):
     assert words in call().words
 
 
-@pytest.mark.parametrize(("rates", "caches", "disturbed", "words"), [
-    (SWEEP, {}, [2**20], "1 of 3 points are disturbed: 1 MiB."),
-    ({2**14: 8e9, 2**15: 6e9, 2**16: 2e9}, {"L1": 2**15}, [], "about 4 times as fast in L1"),
-    ({2**14: 8e9, 2**16: 6e9, 2**18: 2e9}, {"L1": 2**14}, [], "about 4 times as fast in L1"),
-    ({2**14: 3e9, 2**18: 2e9}, {"L1": 2**14}, [], "about 1.5 times as fast in L1"),
-    ({2**14: 3e9, 2**18: 2e9}, {}, [], "Bandwidth by working set."),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("rates", "caches", "disturbed", "words"),
+    [
+        (SWEEP, {}, [2**20], "1 of 3 points are disturbed: 1 MiB."),
+        ({2**14: 8e9, 2**15: 6e9, 2**16: 2e9}, {"L1": 2**15}, [], "about 4 times as fast in L1"),
+        ({2**14: 8e9, 2**16: 6e9, 2**18: 2e9}, {"L1": 2**14}, [], "about 4 times as fast in L1"),
+        ({2**14: 3e9, 2**18: 2e9}, {"L1": 2**14}, [], "about 1.5 times as fast in L1"),
+        ({2**14: 3e9, 2**18: 2e9}, {}, [], "Bandwidth by working set."),
+    ],
+)
 def test_a_sweep_compares_the_first_cache_with_main_memory(rates, caches, disturbed, words):
     assert words in draw.bandwidth_sweep(rates, caches, disturbed).words
 
@@ -231,15 +264,18 @@ def test_an_empty_text_widens_the_cell_before_it():
     assert [to_rgb(box.get_facecolor()) for box in ax.patches] == [(1, 1, 1), to_rgb(draw.TINTS[1])]
 
 
-@pytest.mark.parametrize(("call", "words"), [
-    (lambda: draw.roofline({}), "needs a roof at least"),
-    (lambda: draw.roofline({"CPU": CPU}, moves=[("a", "b")]), "there is no point a, b"),
-    (lambda: draw.bars({"a": -1.0}, "t", "x"), "of 0 or more each"),
-    (lambda: draw.bars({"a": dict.fromkeys("pqrstuv", 1)}, "t", "x"), "1 to 6 parts"),
-    (lambda: draw.dots({"a": 0.0}, "t", "x"), "only values above 0"),
-    (lambda: draw.memory_rises(trace(), "t", 1e6), "no op adds 1 MB"),
-    (lambda: draw.roofline({"CPU": CPU}, [draw.Point("x", 1)]), "x has no FLOP/s"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: draw.roofline({}), "needs a roof at least"),
+        (lambda: draw.roofline({"CPU": CPU}, moves=[("a", "b")]), "there is no point a, b"),
+        (lambda: draw.bars({"a": -1.0}, "t", "x"), "of 0 or more each"),
+        (lambda: draw.bars({"a": dict.fromkeys("pqrstuv", 1)}, "t", "x"), "1 to 6 parts"),
+        (lambda: draw.dots({"a": 0.0}, "t", "x"), "only values above 0"),
+        (lambda: draw.memory_rises(trace(), "t", 1e6), "no op adds 1 MB"),
+        (lambda: draw.roofline({"CPU": CPU}, [draw.Point("x", 1)]), "x has no FLOP/s"),
+    ],
+)
 def test_what_cannot_be_drawn_is_refused_in_a_sentence(call, words):
     with pytest.raises(ValueError, match=words):
         call()

@@ -49,12 +49,15 @@ def test_without_a_chromium_a_view_is_stored_in_words(monkeypatch, capsys):
     assert "Views are stored in words alone: " in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(("op", "function", "sizes"), [
-    ("ReLU", torch.relu, [(8, 128)]),
-    ("GELU, fused", functools.partial(torch.nn.functional.gelu, approximate="tanh"), [(8, 128)]),
-    ("linear layer", torch.matmul, [(8, 128), (128, 128)]),
-    ("decoding attention", lambda q, k, v: q @ k @ v, [(8, 1, 128), (8, 128, 1024), (8, 1024, 128)]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("op", "function", "sizes"),
+    [
+        ("ReLU", torch.relu, [(8, 128)]),
+        ("GELU, fused", functools.partial(torch.nn.functional.gelu, approximate="tanh"), [(8, 128)]),
+        ("linear layer", torch.matmul, [(8, 128), (128, 128)]),
+        ("decoding attention", lambda q, k, v: q @ k @ v, [(8, 1, 128), (8, 128, 1024), (8, 1024, 128)]),
+    ],
+)
 @pytest.mark.parametrize("dtype", ["bfloat16", "float64"])
 def test_an_op_under_the_roof_costs_what_is_counted(op, function, sizes, dtype):
     view = explore.roofline(dtype=dtype)
@@ -63,13 +66,16 @@ def test_an_op_under_the_roof_costs_what_is_counted(op, function, sizes, dtype):
     assert view.cost(op) == (cost.flops, cost.bytes_ideal)
 
 
-@pytest.mark.parametrize(("make", "arguments", "error", "words"), [
-    (explore.float_bits, {"value": 1.0, "fmt": "float17"}, ValueError, "no floating-point format 'float17'"),
-    (explore.float_bits, {"value": math.nan, "fmt": "float4_e2m1fn"}, ValueError, "float4_e2m1fn has no NaN"),
-    (explore.walk, {"loops": "ij"}, TypeError, "this view has no loops, only lines, order, predicted"),
-    (explore.roofline, {"machine": "abacus"}, TraitError, "'machine' trait"),
-    (explore.roofline, {"machine": "Google TPU v5e", "dtype": "float64"}, ValueError, "no rate for float64 on its"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("make", "arguments", "error", "words"),
+    [
+        (explore.float_bits, {"value": 1.0, "fmt": "float17"}, ValueError, "no floating-point format 'float17'"),
+        (explore.float_bits, {"value": math.nan, "fmt": "float4_e2m1fn"}, ValueError, "float4_e2m1fn has no NaN"),
+        (explore.walk, {"loops": "ij"}, TypeError, "this view has no loops, only lines, order, predicted"),
+        (explore.roofline, {"machine": "abacus"}, TraitError, "'machine' trait"),
+        (explore.roofline, {"machine": "Google TPU v5e", "dtype": "float64"}, ValueError, "no rate for float64 on its"),
+    ],
+)
 def test_what_cannot_be_shown_is_refused(make, arguments, error, words):
     with pytest.raises(error, match=words):
         make(**arguments)

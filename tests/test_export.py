@@ -105,10 +105,16 @@ def test_pages_have_the_notes_if_asked(tmp_path):
     assert not exported(tmp_path, given, kind="pages", notes=True).details.has_attr("open")
 
 
-@pytest.mark.parametrize(("source", "shown"), [
-    ("x = 1\nassert x == 1\nx", "x = 1\nx"), ("draw.bits(\n    3,\n)", ""), ("n = 2\nexplore.roofline(n)", "n = 2"),
-    ("assert a\nassert b", "assert a\nassert b"), ("withdraw.all()", "withdraw.all()"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("source", "shown"),
+    [
+        ("x = 1\nassert x == 1\nx", "x = 1\nx"),
+        ("draw.bits(\n    3,\n)", ""),
+        ("n = 2\nexplore.roofline(n)", "n = 2"),
+        ("assert a\nassert b", "assert a\nassert b"),
+        ("withdraw.all()", "withdraw.all()"),
+    ],
+)
 def test_slides_show_neither_asserts_nor_the_call_that_draws(tmp_path, source, shown):
     assert cells.lesson_code(source) == shown
 
@@ -128,9 +134,15 @@ def test_on_paper_a_guess_asks_for_a_pencil(tmp_path):
 
 def test_slide_types_make_sections_slides_and_fragments(tmp_path):
     given = {
-        "a": "slide", "note": "notes", "b": "", "c": "fragment", "d": "", "e": "fragment", "gone": "skip",
+        "a": "slide",
+        "note": "notes",
+        "b": "",
+        "c": "fragment",
+        "d": "",
+        "e": "fragment",
+        "gone": "skip",
         "f": "subslide",
-    }  # fmt: skip
+    }
     talk = exported(tmp_path, *(text(*one) for one in given.items()), new_code_cell("import torch"), text("g", "slide"))
     for before, after, parts in (("[", "]", talk.select(".fragment")), ("(", ")", talk.select("aside"))):
         for part in parts:

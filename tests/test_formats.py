@@ -164,28 +164,37 @@ def test_neighbours_walk_through_all_values(fmt):
         assert formats.neighbours(math.inf, fmt) == formats.Neighbours(fmt.max, math.inf, None)
 
 
-@pytest.mark.parametrize(("code", "name", "text"), [
-    (0, "float16", "0"), (0x8000, "float16", "−0"), (0x7C00, "float16", "∞"), (0x7E00, "float16", "NaN"),
-    (1, "float16", "2⁻¹⁴ × 0.0009765625 ≈ 5.96046448e-08"),  # digits are left out
-    (0xC0A0, "bfloat16", "−2² × 1.25 = −5"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("code", "name", "text"),
+    [
+        (0, "float16", "0"),
+        (0x8000, "float16", "−0"),
+        (0x7C00, "float16", "∞"),
+        (0x7E00, "float16", "NaN"),
+        (1, "float16", "2⁻¹⁴ × 0.0009765625 ≈ 5.96046448e-08"),  # digits are left out
+        (0xC0A0, "bfloat16", "−2² × 1.25 = −5"),
+    ],
+)
 def test_formula(code, name, text):
     assert formats.formula(code, name) == text
 
 
-@pytest.mark.parametrize(("call", "error", "message"), [
-    (lambda: decode(65536, "float16"), ValueError, "code 65536 does not fit float16: 16 bits hold 0 to 65535"),
-    (lambda: decode(-1, "float16"), ValueError, "code -1 does not fit"),
-    (lambda: decode(1.0, "float16"), TypeError, "a code is an integer, got 1.0; encode("),
-    (lambda: decode(1, "float17"), ValueError, "no floating-point format 'float17'; there are float64, float32"),
-    (lambda: decode(1, 16), TypeError, "a format is a name, a torch dtype or a FloatFormat, got 16"),
-    (lambda: encode("1", "float16"), TypeError, "encode takes a real number, got '1' (str)"),
-    (lambda: encode(torch.tensor(1.0), "float16"), TypeError, "pass t.item()"),
-    (lambda: encode(math.nan, "float4_e2m1fn"), ValueError, "float4_e2m1fn has no NaN"),
-    (lambda: formats.neighbours(math.nan, "float16"), ValueError, "nan has no neighbours"),
-    (lambda: formats.neighbours(1e9, "float8_e4m3fn"), ValueError, "float8_e4m3fn stores it as NaN"),
-    (lambda: formats.values("float32"), ValueError, "float32 has 2^32 codes"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: decode(65536, "float16"), ValueError, "code 65536 does not fit float16: 16 bits hold 0 to 65535"),
+        (lambda: decode(-1, "float16"), ValueError, "code -1 does not fit"),
+        (lambda: decode(1.0, "float16"), TypeError, "a code is an integer, got 1.0; encode("),
+        (lambda: decode(1, "float17"), ValueError, "no floating-point format 'float17'; there are float64, float32"),
+        (lambda: decode(1, 16), TypeError, "a format is a name, a torch dtype or a FloatFormat, got 16"),
+        (lambda: encode("1", "float16"), TypeError, "encode takes a real number, got '1' (str)"),
+        (lambda: encode(torch.tensor(1.0), "float16"), TypeError, "pass t.item()"),
+        (lambda: encode(math.nan, "float4_e2m1fn"), ValueError, "float4_e2m1fn has no NaN"),
+        (lambda: formats.neighbours(math.nan, "float16"), ValueError, "nan has no neighbours"),
+        (lambda: formats.neighbours(1e9, "float8_e4m3fn"), ValueError, "float8_e4m3fn stores it as NaN"),
+        (lambda: formats.values("float32"), ValueError, "float32 has 2^32 codes"),
+    ],
+)
 def test_bad_input_gets_one_clear_sentence(call, error, message):
     with pytest.raises(error) as caught:
         call()

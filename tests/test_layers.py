@@ -11,10 +11,26 @@ import pytest
 from tests.tools.course import ROOT
 
 LAYERS = {
-    "version": 0, "merge": 0, "units": 0, "progress": 1, "specs": 0, "roofline": 0,
-    "formats": 1, "storage": 1, "flops": 1, "timing": 1, "model": 1,
-    "exercises": 1, "counting": 2, "machine": 2, "budget": 3, "draw": 4, "explore": 4, "check": 4, "export": 5,
-}  # fmt: skip
+    "version": 0,
+    "merge": 0,
+    "units": 0,
+    "progress": 1,
+    "specs": 0,
+    "roofline": 0,
+    "formats": 1,
+    "storage": 1,
+    "flops": 1,
+    "timing": 1,
+    "model": 1,
+    "exercises": 1,
+    "counting": 2,
+    "machine": 2,
+    "budget": 3,
+    "draw": 4,
+    "explore": 4,
+    "check": 4,
+    "export": 5,
+}
 # Within the top layer the views build on the drawings.
 ALLOWED = {("explore", "draw")}
 HELPERS = ROOT / "helpers"

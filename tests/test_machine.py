@@ -59,11 +59,14 @@ def test_the_best_size_wins_and_the_three_best_are_measured_twice(matmuls, stopw
     assert stopwatch.now == pytest.approx(10, rel=0.2) and not found.disturbed
 
 
-@pytest.mark.parametrize(("seconds", "free", "tried"), [
-    (0.3, 2**40, {64, 128, 256}),  # eight of 512 would take a second
-    (10, 2 * 3 * 4 * 128**2, {64, 128}),
-    (1e-9, 0, {64}),  # one always is
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("seconds", "free", "tried"),
+    [
+        (0.3, 2**40, {64, 128, 256}),  # eight of 512 would take a second
+        (10, 2 * 3 * 4 * 128**2, {64, 128}),
+        (1e-9, 0, {64}),  # one always is
+    ],
+)
 def test_a_size_that_takes_too_long_or_too_much_memory_is_not_tried(
     matmuls, stopwatch, monkeypatch, seconds, free, tried
 ):
@@ -104,8 +107,10 @@ def test_a_peak_runs_on_the_device_and_by_the_setting_of_its_dtype(stopwatch):
         machine.peak(dtype, "meta", sizes=(32,), seconds=1)
         assert torch.get_float32_matmul_precision() == before
     assert set(ran) == {
-        (torch.float32, "meta", "high"), (torch.float32, "meta", "highest"), (torch.bfloat16, "meta", "highest")
-    }  # fmt: skip
+        (torch.float32, "meta", "high"),
+        (torch.float32, "meta", "highest"),
+        (torch.bfloat16, "meta", "highest"),
+    }
 
 
 def test_float8_is_multiplied_with_scales():
@@ -186,8 +191,10 @@ def test_a_sweep_is_one_cores_and_keeps_the_best_of_its_rounds(monkeypatch, stop
     stopwatch.seconds, stopwatch.disturbed = lambda *its: next(times), lambda threads: not next(quiet)
     found = machine.sweep("cpu", seconds=9)
     assert [(one.nbytes, one.timing.low, one.disturbed) for one in found] == [
-        (2**14, 0.5, False), (2**15, 0.25, True), (2**16, 1.0, False)
-    ]  # fmt: skip
+        (2**14, 0.5, False),
+        (2**15, 0.25, True),
+        (2**16, 1.0, False),
+    ]
     assert [threads for _, _, threads in stopwatch.asked] == [1] * 9
     assert sum(seconds for _, seconds, _ in stopwatch.asked) == pytest.approx(9)
 

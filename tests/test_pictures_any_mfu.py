@@ -29,12 +29,15 @@ def test_the_published_number_is_6n_over_the_float16_rate_of_the_vector_units():
     assert view.mfu == pytest.approx(6 * SMALL.matrices * RATE / (6912 * 1.41e9 * 8)) == pytest.approx(0.5948, abs=5e-5)
 
 
-@pytest.mark.parametrize(("state", "mfu"), [
-    ({"attention": "none"}, 6 * 123_532_032 * RATE / 312e12),  # 12 · 12 · 768² + 50257 · 768
-    ({"attention": "in full"}, (6 * 123_532_032 + 12 * 12 * 1024 * 768) * RATE / 312e12),
-    ({"attention": "none", "weights": "blocks", "multiply": "1 MAC"}, 3 * 84_934_656 * RATE / 312e12),
-    ({"attention": "none", "passes": "4 (the 8)", "peak": "matrix, sparse"}, 8 * 123_532_032 * RATE / 624e12),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("state", "mfu"),
+    [
+        ({"attention": "none"}, 6 * 123_532_032 * RATE / 312e12),  # 12 · 12 · 768² + 50257 · 768
+        ({"attention": "in full"}, (6 * 123_532_032 + 12 * 12 * 1024 * 768) * RATE / 312e12),
+        ({"attention": "none", "weights": "blocks", "multiply": "1 MAC"}, 3 * 84_934_656 * RATE / 312e12),
+        ({"attention": "none", "passes": "4 (the 8)", "peak": "matrix, sparse"}, 8 * 123_532_032 * RATE / 624e12),
+    ],
+)
 def test_a_setting_by_hand(state, mfu):
     assert any_mfu(**state).mfu == pytest.approx(mfu)
 

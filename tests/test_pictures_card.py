@@ -14,9 +14,19 @@ from tests.tools import browser
 
 EXPERTS = Config("experts", layers=2, width=64, heads=4, vocabulary=99, context=64, family="Llama", experts=8, chosen=2)
 NEWER = Config(
-    "newer", layers=2, width=96, heads=6, key_heads=2, channels=32, vocabulary=99, context=64, family="Llama", norms=4,
-    qk_norm=True, sinks=True,
-)  # fmt: skip
+    "newer",
+    layers=2,
+    width=96,
+    heads=6,
+    key_heads=2,
+    channels=32,
+    vocabulary=99,
+    context=64,
+    family="Llama",
+    norms=4,
+    qk_norm=True,
+    sinks=True,
+)
 VIEW = ".course-view"
 
 
@@ -51,9 +61,15 @@ class Copies(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
-@pytest.mark.parametrize(("family", "key_heads", "batch", "copies"), [
-    ("GPT-2", 4, 1, 1), ("GPT-2", 4, 2, 4), ("Llama", 2, 1, 2), ("Llama", 2, 2, 4),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("family", "key_heads", "batch", "copies"),
+    [
+        ("GPT-2", 4, 1, 1),
+        ("GPT-2", 4, 2, 4),
+        ("Llama", 2, 1, 2),
+        ("Llama", 2, 2, 4),
+    ],
+)
 def test_boxes_copy_where_pytorch_does(family, key_heads, batch, copies):
     """The scores copy q and k, the weighted sum v, the output the joined heads: at most four copies in three boxes."""
     config = Config("a", layers=1, width=64, heads=4, key_heads=key_heads, vocabulary=9, context=16, family=family)
@@ -64,13 +80,16 @@ def test_boxes_copy_where_pytorch_does(family, key_heads, batch, copies):
     assert ("weighted sum" in boxes, "scores" in boxes, "output" in boxes) == (copies > 2, copies > 1, True)
 
 
-@pytest.mark.parametrize(("arguments", "error", "words"), [
-    ({"model": "Llama 9"}, ValueError, "there is no model 'Llama 9'; there are GPT-2 small"),
-    ({"machine": "abacus"}, TraitError, "'machine' trait"),
-    ({"upto": 2}, TraitError, "'upto' trait"),
-    ({"model": "GPT-2 small", "tokens": 4096}, ValueError, "learned positions for 1024 tokens"),
-    ({"only": "gelu"}, ValueError, "has no box 'gelu'; it has norm 1, q k v"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("arguments", "error", "words"),
+    [
+        ({"model": "Llama 9"}, ValueError, "there is no model 'Llama 9'; there are GPT-2 small"),
+        ({"machine": "abacus"}, TraitError, "'machine' trait"),
+        ({"upto": 2}, TraitError, "'upto' trait"),
+        ({"model": "GPT-2 small", "tokens": 4096}, ValueError, "learned positions for 1024 tokens"),
+        ({"only": "gelu"}, ValueError, "has no box 'gelu'; it has norm 1, q k v"),
+    ],
+)
 def test_what_is_no_card_is_refused(arguments, error, words):
     with pytest.raises(error, match=words):
         explore.block_card(**arguments)
@@ -168,12 +187,15 @@ def test_every_number_of_random_states_is_that_of_python(page):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("upto", "marks", "answer"), [
-    (3, {"output", "softmax"}, "scores, weighted sum, output"),
-    (4, {"up"}, "up, down"),
-    (5, {"norm 1"}, "norm 1, softmax, add 1, norm 2, GELU, add 2"),
-    (7, {"GELU", "scores"}, "softmax, weighted sum"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("upto", "marks", "answer"),
+    [
+        (3, {"output", "softmax"}, "scores, weighted sum, output"),
+        (4, {"up"}, "up, down"),
+        (5, {"norm 1"}, "norm 1, softmax, add 1, norm 2, GELU, add 2"),
+        (7, {"GELU", "scores"}, "softmax, weighted sum"),
+    ],
+)
 def test_marks_are_judged(page, upto, marks, answer):
     view = page(explore.block_card("GPT-2 small", 2, 1024, upto=upto, fused=False))
     assert "?" in view.locator(".card").inner_text()

@@ -56,16 +56,19 @@ def test_an_order_of_three_costs_what_its_two_products_do(seed, order):
     assert tuple(step.sums + step.flops for step in products(pattern, sizes, order)) == expected, (pattern, sizes)
 
 
-@pytest.mark.parametrize(("arguments", "words"), [
-    ({"pattern": "i j -> i"}, "two or three operands"),
-    ({"pattern": "i j, j k"}, "two or three operands"),
-    ({"pattern": "i i, i k -> k"}, "i occurs twice in 'i i'"),
-    ({"pattern": "i j, j k -> m"}, "the result has m, and no operand has it"),
-    ({"pattern": "i (a b), j k -> i"}, "'\\(a' is no name"),
-    ({"pattern": "i m, m k -> i k"}, "m has no size; there are i, j, k, l"),
-    ({"sizes": {"i": 0, "j": 4, "k": 9}}, "a size is a whole number from 1 to 10; i is 0"),
-    ({"sizes": {"i": 2.5, "j": 4, "k": 9}}, "i is 2.5"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"pattern": "i j -> i"}, "two or three operands"),
+        ({"pattern": "i j, j k"}, "two or three operands"),
+        ({"pattern": "i i, i k -> k"}, "i occurs twice in 'i i'"),
+        ({"pattern": "i j, j k -> m"}, "the result has m, and no operand has it"),
+        ({"pattern": "i (a b), j k -> i"}, "'\\(a' is no name"),
+        ({"pattern": "i m, m k -> i k"}, "m has no size; there are i, j, k, l"),
+        ({"sizes": {"i": 0, "j": 4, "k": 9}}, "a size is a whole number from 1 to 10; i is 0"),
+        ({"sizes": {"i": 2.5, "j": 4, "k": 9}}, "i is 2.5"),
+    ],
+)
 def test_what_cannot_be_shown_is_refused(arguments, words):
     with pytest.raises(ValueError, match=words):
         explore.nest(**arguments)
@@ -129,14 +132,15 @@ STEPS = [
     ("slider edge k", "press", "Home", {"volume": "24"}),
     ("slider edge k", "press", "End", {"volume": "240"}),
     ("slider edge i", "press", "ArrowDown", {"volume": "200"}),
-    ("spinbutton size of j", "click", "", {}), ("textbox size of j", "type", "11", {"alert": "j would be 11"}),
+    ("spinbutton size of j", "click", "", {}),
+    ("textbox size of j", "type", "11", {"alert": "j would be 11"}),
     ("textbox pattern", "type", "i j, j k -> m", {"alert": "The result has m, and no operand has it."}),
     ("combobox example", "choose", "three matrices", {"alert": "", "all": "Which order takes", "total": None}),
     ("button A · (B · C)", "click", "", {"volume 1": None}),
     ("button Count all three", "click", "", {"all": "You said A · (B · C)."}),
     ("button (A · C) · B", "click", "", {"total": "1.8 kFLOP"}),
     ("button Ask me again", "click", "", {"total": None}),
-]  # fmt: skip
+]
 
 
 @pytest.mark.slow

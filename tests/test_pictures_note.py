@@ -28,11 +28,14 @@ def test_a_note_is_found_where_a_view_exists(seed):
     assert note["offset"] == cells.storage_offset()
 
 
-@pytest.mark.parametrize(("grid", "why"), [
-    (X[[2, 0, 2]], "in dimension 0 it is −8 and 8 cells"),
-    (X.flip(0), "dimension 0 would need a stride of −4, and PyTorch has none below 0"),
-    (torch.cat([X[:, :1], X[:, 2:]], 1), "in dimension 1 it is 1 and 2 cells"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("grid", "why"),
+    [
+        (X[[2, 0, 2]], "in dimension 0 it is −8 and 8 cells"),
+        (X.flip(0), "dimension 0 would need a stride of −4, and PyTorch has none below 0"),
+        (torch.cat([X[:, :1], X[:, 2:]], 1), "in dimension 1 it is 1 and 2 cells"),
+    ],
+)
 def test_a_grid_without_a_note_says_why(grid, why):
     task = explore.note(X, grids={"it": grid}).tasks["it"]
     assert task["answer"] is None and why in task["why"]
@@ -43,16 +46,19 @@ def test_words_do_not_give_the_note_away():
     assert "column: shape (3,), 12 16 20" in words and "stride" not in words.partition("\n")[2]
 
 
-@pytest.mark.parametrize(("arguments", "error", "words"), [
-    ({"tensors": torch.zeros(25)}, ValueError, "a storage of 1 to 24 cells, got 25"),
-    ({"tensors": torch.zeros(4)}, ValueError, "each number may be in one cell only"),
-    ({"tensors": X, "grids": {"y": X + 50}}, ValueError, "y holds 60, which is in no cell"),
-    ({"tensors": X, "grids": {"none": X[:0]}}, ValueError, "has no elements"),
-    ({"tensors": {"x": X, "y": X.clone()}, "view": (12,)}, ValueError, "y has another storage"),
-    ({"tensors": X.expand(5, 3, 4)}, ValueError, "at most 3 dimensions and 48 elements"),
-    ({"tensors": X, "find": (3, 0)}, IndexError, "outside a dimension of size 3"),
-    ({"tensors": X, "task": "y"}, ValueError, "there is no task 'y'; there are x"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("arguments", "error", "words"),
+    [
+        ({"tensors": torch.zeros(25)}, ValueError, "a storage of 1 to 24 cells, got 25"),
+        ({"tensors": torch.zeros(4)}, ValueError, "each number may be in one cell only"),
+        ({"tensors": X, "grids": {"y": X + 50}}, ValueError, "y holds 60, which is in no cell"),
+        ({"tensors": X, "grids": {"none": X[:0]}}, ValueError, "has no elements"),
+        ({"tensors": {"x": X, "y": X.clone()}, "view": (12,)}, ValueError, "y has another storage"),
+        ({"tensors": X.expand(5, 3, 4)}, ValueError, "at most 3 dimensions and 48 elements"),
+        ({"tensors": X, "find": (3, 0)}, IndexError, "outside a dimension of size 3"),
+        ({"tensors": X, "task": "y"}, ValueError, "there is no task 'y'; there are x"),
+    ],
+)
 def test_what_cannot_be_drawn_is_refused(arguments, error, words):
     with pytest.raises(error, match=words):
         explore.note(**arguments)
@@ -128,36 +134,52 @@ GRIDS = {
     "windows": X.flatten().unfold(0, 4, 2),
 }
 WALKS = {
-    "find": (lambda: explore.note(X, find=(2, 1)), [
-        ("button cell 6", "click", "", "Cell 9, not 6: 0 + 2 × 4 + 1 × 1 = 9."),
-        ("slider elements", "press", "End", "[2, 3] → 0 + 2 × 4 + 3 × 1 = 11"),
-        ("textbox shape", "type", "2, 3, 2", "The shape has 3 numbers and the stride 2: type the other one, too."),
-        ("textbox stride", "type", "6, 2, 1", "0 and 1: 6 = 3 × 2, may merge"),
-        ("textbox shape", "type", "0, 2, 4", "0 of 96 bytes touched"),
-        ("button remove dimension 0", "click", "", "0 and 1: 2 ≠ 4 × 1, may not"),
-    ]),
-    "grids": (lambda: explore.note(X, grids=GRIDS), [
-        ("button remove dimension 0", "click", "", "Which note reads x[:, 2]?"),
-        ("slider shape", "press", "ArrowLeft", "your note reads"),
-        ("slider stride of dimension 0", "press", "ArrowRight", ""), (":focus", "press", "ArrowRight", ""),
-        (":focus", "press", "ArrowRight", ""), ("slider offset >> .knob", "drag", 2,
-         "✓ x[:, 2] is offset 2, shape (3,), stride (4,)."),
-        ("button x.t()", "click", "", "Which note reads x.t()?"),
-        ("button There is no note", "click", "", "There is one: offset 0, shape (4, 3), stride (1, 4)."),
-        ("button twice", "click", "", "Which note reads twice?"),
-        ("button There is no note", "click", "", "✓ Right: twice has no note: from one element to the next"),
-        ("button down", "click", "", "Which note"), ("textbox offset", "type", "8", "8 elements lie beyond"),
-        ("textbox stride", "type", "-4, 1", "PyTorch has no negative strides."),
-        ("button windows", "click", "", ""), ("textbox shape", "type", "5, 4", ""),
-        ("textbox stride", "type", "2, 1", "✓ windows is offset 0, shape (5, 4), stride (2, 1)."),
-    ]),
-    "view": (lambda: explore.note(SMALL, view=(3, 8)), [
-        ("button Yes", "click", "", "It is the other way: x has none."),
-        ("slider stride of dimension 1 >> .knob", "drag", -8, "elements share cells: it is another tensor"),
-        ("slider stride of dimension 0 >> .knob", "drag", 4,
-         "✓ This tensor has it, and each element has a cell of its own."),
-    ]),
-}  # fmt: skip
+    "find": (
+        lambda: explore.note(X, find=(2, 1)),
+        [
+            ("button cell 6", "click", "", "Cell 9, not 6: 0 + 2 × 4 + 1 × 1 = 9."),
+            ("slider elements", "press", "End", "[2, 3] → 0 + 2 × 4 + 3 × 1 = 11"),
+            ("textbox shape", "type", "2, 3, 2", "The shape has 3 numbers and the stride 2: type the other one, too."),
+            ("textbox stride", "type", "6, 2, 1", "0 and 1: 6 = 3 × 2, may merge"),
+            ("textbox shape", "type", "0, 2, 4", "0 of 96 bytes touched"),
+            ("button remove dimension 0", "click", "", "0 and 1: 2 ≠ 4 × 1, may not"),
+        ],
+    ),
+    "grids": (
+        lambda: explore.note(X, grids=GRIDS),
+        [
+            ("button remove dimension 0", "click", "", "Which note reads x[:, 2]?"),
+            ("slider shape", "press", "ArrowLeft", "your note reads"),
+            ("slider stride of dimension 0", "press", "ArrowRight", ""),
+            (":focus", "press", "ArrowRight", ""),
+            (":focus", "press", "ArrowRight", ""),
+            ("slider offset >> .knob", "drag", 2, "✓ x[:, 2] is offset 2, shape (3,), stride (4,)."),
+            ("button x.t()", "click", "", "Which note reads x.t()?"),
+            ("button There is no note", "click", "", "There is one: offset 0, shape (4, 3), stride (1, 4)."),
+            ("button twice", "click", "", "Which note reads twice?"),
+            ("button There is no note", "click", "", "✓ Right: twice has no note: from one element to the next"),
+            ("button down", "click", "", "Which note"),
+            ("textbox offset", "type", "8", "8 elements lie beyond"),
+            ("textbox stride", "type", "-4, 1", "PyTorch has no negative strides."),
+            ("button windows", "click", "", ""),
+            ("textbox shape", "type", "5, 4", ""),
+            ("textbox stride", "type", "2, 1", "✓ windows is offset 0, shape (5, 4), stride (2, 1)."),
+        ],
+    ),
+    "view": (
+        lambda: explore.note(SMALL, view=(3, 8)),
+        [
+            ("button Yes", "click", "", "It is the other way: x has none."),
+            ("slider stride of dimension 1 >> .knob", "drag", -8, "elements share cells: it is another tensor"),
+            (
+                "slider stride of dimension 0 >> .knob",
+                "drag",
+                4,
+                "✓ This tensor has it, and each element has a cell of its own.",
+            ),
+        ],
+    ),
+}
 
 
 @pytest.mark.slow
@@ -187,10 +209,17 @@ def test_the_pictures_fit_on_the_screen(page):  # noqa: F811
 # The walk.
 
 
-@pytest.mark.parametrize(("order", "tile", "lines", "ratio"), [
-    ("row, column", (16, 16), 1, 1), ("column, row", (16, 16), 8, 8), ("column, row", (16, 16), 32, 1),
-    ("column, row", (8, 8), 8, 1), ("column, row", (8, 4), 8, 2), ("row, column", (8, 4), 8, 1),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("order", "tile", "lines", "ratio"),
+    [
+        ("row, column", (16, 16), 1, 1),
+        ("column, row", (16, 16), 8, 8),
+        ("column, row", (16, 16), 32, 1),
+        ("column, row", (8, 8), 8, 1),
+        ("column, row", (8, 4), 8, 2),
+        ("row, column", (8, 4), 8, 1),
+    ],
+)
 def test_bytes_fetched_for_each_byte_used(order, tile, lines, ratio):
     view = explore.walk(order=order, tile=list(tile), lines=lines)
     assert LINE * sum(view.fetched()) / SIZE**2 == ratio
@@ -212,11 +241,15 @@ def test_misses_are_those_of_a_cache_searched_by_hand():
         assert missing == (addresses[place] // LINE not in latest)
 
 
-@pytest.mark.parametrize(("state", "error", "words"), [
-    ({"tile": [4]}, ValueError, "a tile has rows and columns, two numbers"),
-    ({"tile": [0, 4]}, TraitError, "less than 1"),
-    ({"order": "diagonal"}, TraitError, "'order' trait"), ({"lines": 0}, TraitError, "'lines' trait"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("state", "error", "words"),
+    [
+        ({"tile": [4]}, ValueError, "a tile has rows and columns, two numbers"),
+        ({"tile": [0, 4]}, TraitError, "less than 1"),
+        ({"order": "diagonal"}, TraitError, "'order' trait"),
+        ({"lines": 0}, TraitError, "'lines' trait"),
+    ],
+)
 def test_a_walk_that_is_none_is_refused(state, error, words):
     with pytest.raises(error, match=words):
         explore.walk(**state)
@@ -227,11 +260,17 @@ def of_walk(view):
     missed = sum(fetched)
     ratio = LINE * missed / view.time if view.time else 0
     return {
-        "hits": str(view.time - missed), "misses": str(missed), "fetched": str(64 * missed), "used": str(8 * view.time),
-        "ratio": units.si(ratio, ""), "measured": "9.3", "lines": str(view.lines), "rows": "1",
+        "hits": str(view.time - missed),
+        "misses": str(missed),
+        "fetched": str(64 * missed),
+        "used": str(8 * view.time),
+        "ratio": units.si(ratio, ""),
+        "measured": "9.3",
+        "lines": str(view.lines),
+        "rows": "1",
         "columns": units.si(LINE * sum(explore.walk(lines=view.lines).fetched()) / SIZE**2, ""),
         "columns in tiles": units.si(LINE * sum(explore.walk(lines=view.lines, tile=[8, 8]).fetched()) / SIZE**2, ""),
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.slow
@@ -254,14 +293,16 @@ def test_a_walk_is_asked_then_walked(page):  # noqa: F811
     view = page(fragment(explore.walk(9.3))).locator(VIEWS)
     assert shown(view, "ratio").count() == 0
     for name, how, value, says in [
-        ("slider your guess", "press", "End", "Drag the ring."), (":focus", "press", "ArrowLeft", ""),
+        ("slider your guess", "press", "End", "Drag the ring."),
+        (":focus", "press", "ArrowLeft", ""),
         ("button Walk it", "click", "", "By columns 8, you said 7.5, a little too low."),
         ("button swap the loops", "click", "", "224 hits, 32 misses"),
         ("slider tile >> .knob", "drag", (-160, 0), "for each tile of 16 × "),
-        ("slider read", "press", "Home", "0 hits, 0 misses"), (":focus", "press", "ArrowRight", "0 hits, 1 miss"),
+        ("slider read", "press", "Home", "0 hits, 0 misses"),
+        (":focus", "press", "ArrowRight", "0 hits, 1 miss"),
         ("spinbutton lines", "press", "End", "a cache of 32 lines"),
         ("button columns", "click", "", "Fetched for each byte used: 1"),
-    ]:  # fmt: skip
+    ]:
         target = (
             part(view, name) if name != "button columns" else view.get_by_role("button", name="columns 1", exact=True)
         )

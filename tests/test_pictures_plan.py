@@ -77,14 +77,17 @@ def test_a_model_of_the_readers_own():
     assert "own on 1 × H100" in plan._words() and explore.napkin(own).least == 1
 
 
-@pytest.mark.parametrize(("arguments", "error", "words"), [
-    ({"model": "GPT-5"}, ValueError, "no model 'GPT-5': pass a Config, or take one of GPT-2 small"),
-    ({"handles": ["days"]}, ValueError, "no handle 'days': take some of model, machine"),
-    ({"machine": "abacus"}, TraitError, "'machine' trait"),
-    ({"utilization": 1.2}, TraitError, "of a Plan instance|0.02"),
-    ({"recompute": "some"}, TraitError, "'recompute' trait"),
-    ({"days": 3}, TypeError, "this view has no days, only deadline"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("arguments", "error", "words"),
+    [
+        ({"model": "GPT-5"}, ValueError, "no model 'GPT-5': pass a Config, or take one of GPT-2 small"),
+        ({"handles": ["days"]}, ValueError, "no handle 'days': take some of model, machine"),
+        ({"machine": "abacus"}, TraitError, "'machine' trait"),
+        ({"utilization": 1.2}, TraitError, "of a Plan instance|0.02"),
+        ({"recompute": "some"}, TraitError, "'recompute' trait"),
+        ({"days": 3}, TypeError, "this view has no days, only deadline"),
+    ],
+)
 def test_what_cannot_be_planned_is_refused(arguments, error, words):
     with pytest.raises(error, match=words):
         explore.plan(**arguments)
@@ -112,13 +115,18 @@ def of_plan(view):
     terms = ("weights", "gradients", "moments", "master copy", "activations", "loss")
     alive = step.alive[step.fullest]
     return {term: si(alive[term], "B") if term in alive else "not yet there" for term in terms} | {
-        "peak": si(step.peak, "B"), "moment": step.fullest, "days": span(view.days),
+        "peak": si(step.peak, "B"),
+        "moment": step.fullest,
+        "days": span(view.days),
         "fits": f"fits, {si(room, 'B')} left" if room >= 0 else f"does not fit, {si(-room, 'B')} too much",
         "late": f"{span(late)} late" if late > 0 else f"{span(-late)} to spare",
-        "hours": many(hours, "GPU-hours"), "dollars": many(hours * view.price, "dollars"),
-        "mfu": plain(view.mfu, 2), "tokens": many(tokens, "tokens"),
-        "arithmetic": duration(arithmetic), "network": duration(network),
-    }  # fmt: skip
+        "hours": many(hours, "GPU-hours"),
+        "dollars": many(hours * view.price, "dollars"),
+        "mfu": plain(view.mfu, 2),
+        "tokens": many(tokens, "tokens"),
+        "arithmetic": duration(arithmetic),
+        "network": duration(network),
+    }
 
 
 @pytest.mark.slow

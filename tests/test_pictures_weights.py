@@ -68,16 +68,19 @@ def test_the_scale_of_mxfp4_is_a_power_of_two_and_that_of_nvfp4_an_e4m3_number()
     assert explore.weights(MATRIX, format="NVFP4", block=16).bits == 4 + 8 / 16 + 32 / ALL
 
 
-@pytest.mark.parametrize(("arguments", "error", "words"), [
-    ({"matrix": MATRIX[0]}, ValueError, "at least 2 rows and 65 columns; this has shape \\(1024,\\)"),
-    ({"matrix": MATRIX[:, :64]}, ValueError, "65 columns"),
-    ({"matrix": torch.zeros(2, 100)}, ValueError, "all weights are the same number"),
-    ({"matrix": MATRIX, "format": "MXFP3"}, TraitError, "'format' trait"),
-    ({"matrix": MATRIX, "block": 48}, ValueError, "a block has 16, 32, 64, 1024, 262144 weights; got 48"),
-    ({"matrix": MATRIX, "values": [0.0] * 63}, ValueError, "values are 64 weights from -1.28 to 1.28"),
-    ({"matrix": MATRIX, "values": [2.0] * 64}, ValueError, "values are 64 weights"),
-    ({"matrix": MATRIX, "chosen": 64}, TraitError, "chosen"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("arguments", "error", "words"),
+    [
+        ({"matrix": MATRIX[0]}, ValueError, "at least 2 rows and 65 columns; this has shape \\(1024,\\)"),
+        ({"matrix": MATRIX[:, :64]}, ValueError, "65 columns"),
+        ({"matrix": torch.zeros(2, 100)}, ValueError, "all weights are the same number"),
+        ({"matrix": MATRIX, "format": "MXFP3"}, TraitError, "'format' trait"),
+        ({"matrix": MATRIX, "block": 48}, ValueError, "a block has 16, 32, 64, 1024, 262144 weights; got 48"),
+        ({"matrix": MATRIX, "values": [0.0] * 63}, ValueError, "values are 64 weights from -1.28 to 1.28"),
+        ({"matrix": MATRIX, "values": [2.0] * 64}, ValueError, "values are 64 weights"),
+        ({"matrix": MATRIX, "chosen": 64}, TraitError, "chosen"),
+    ],
+)
 def test_what_cannot_be_shown_is_refused(arguments, error, words):
     with pytest.raises(error, match=words):
         explore.weights(**arguments)
@@ -96,10 +99,14 @@ def of_weights(view):
     stored, scale = view.stored, view.scale[view.chosen]
     zeros = sum(stored[place] == 0 for place in near)
     return {
-        "weight": f"{view.chosen + 1}", "bits": f"{view.bits:.4g}", "scale": significant(scale),
-        "kept": significant(stored[view.chosen]).replace("-", "−"), "zeros": f"{zeros} of the other {len(near)}",
-        "near": percent(view, near), "far": percent(view, far) if far else "none in sight",
-    }  # fmt: skip
+        "weight": f"{view.chosen + 1}",
+        "bits": f"{view.bits:.4g}",
+        "scale": significant(scale),
+        "kept": significant(stored[view.chosen]).replace("-", "−"),
+        "zeros": f"{zeros} of the other {len(near)}",
+        "near": percent(view, near),
+        "far": percent(view, far) if far else "none in sight",
+    }
 
 
 def significant(x):
@@ -140,7 +147,7 @@ STEPS = [
     ("spinbutton weight", "press", "End", {"weight": "64"}),
     ("slider weight 64", "press", "End", {"kept": "1.28"}),
     ("button Ask me again", "click", "", {"bits": None}),
-]  # fmt: skip
+]
 
 
 @pytest.mark.slow
@@ -148,8 +155,13 @@ def test_it_answers_mouse_finger_and_key(page):  # noqa: F811
     opened = page(fragment(explore.weights(MATRIX)))
     view = opened.locator(VIEWS)
     for name, how, value, says in STEPS:
-        touch(opened, view.get_by_role("slider", name="weight 1", exact=True) if name == "slider weight 1"
-              else part(view, name), how, value, 1)  # fmt: skip
+        touch(
+            opened,
+            view.get_by_role("slider", name="weight 1", exact=True) if name == "slider weight 1" else part(view, name),
+            how,
+            value,
+            1,
+        )
         for place, words in says.items():
             if words is None:
                 expect(shown(view, place)).to_have_count(0)

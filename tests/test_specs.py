@@ -12,26 +12,37 @@ from helpers import specs
 ROWS = pytest.mark.parametrize("spec", specs.table(), ids=lambda spec: spec.name)
 
 
-@pytest.mark.parametrize(("device", "row"), [
-    ("NVIDIA H100 80GB HBM3", "NVIDIA H100 SXM5"),
-    ("NVIDIA H200", "NVIDIA H200 SXM"),
-    ("NVIDIA B200", "NVIDIA B200 (HGX, per GPU)"),
-    ("A100-SXM4-40GB", "NVIDIA A100 SXM4 40GB"),
-    ("NVIDIA A100 80GB PCIe", "NVIDIA A100 PCIe 80GB"),
-    ("Tesla V100-SXM2-32GB", "NVIDIA V100 SXM2 32GB"),
-    ("AMD Instinct MI300X", "AMD Instinct MI300X"),
-    ("  nvidia h100  pcie ", "NVIDIA H100 PCIe"),
-    ("Google TPU v5e", "Google TPU v5e"),  # no driver name: found by the row's own
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("device", "row"),
+    [
+        ("NVIDIA H100 80GB HBM3", "NVIDIA H100 SXM5"),
+        ("NVIDIA H200", "NVIDIA H200 SXM"),
+        ("NVIDIA B200", "NVIDIA B200 (HGX, per GPU)"),
+        ("A100-SXM4-40GB", "NVIDIA A100 SXM4 40GB"),
+        ("NVIDIA A100 80GB PCIe", "NVIDIA A100 PCIe 80GB"),
+        ("Tesla V100-SXM2-32GB", "NVIDIA V100 SXM2 32GB"),
+        ("AMD Instinct MI300X", "AMD Instinct MI300X"),
+        ("  nvidia h100  pcie ", "NVIDIA H100 PCIe"),
+        ("Google TPU v5e", "Google TPU v5e"),  # no driver name: found by the row's own
+    ],
+)
 def test_a_device_is_found_by_the_name_that_its_driver_reports(device, row):
     assert specs.find(device).name == row
 
 
-@pytest.mark.parametrize("device", [
-    "NVIDIA GeForce RTX 4090 Laptop GPU", "NVIDIA H100", "NVIDIA GH200 480GB", "NVIDIA L40", "cpu", "",
-    "NVIDIA H100 80GB HBM3 MIG 1g.10gb",  # a seventh of an H100 has no H100's peak
-    "Tesla V100-SXM3-32GB",  # higher clocks than the SXM2
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "device",
+    [
+        "NVIDIA GeForce RTX 4090 Laptop GPU",
+        "NVIDIA H100",
+        "NVIDIA GH200 480GB",
+        "NVIDIA L40",
+        "cpu",
+        "",
+        "NVIDIA H100 80GB HBM3 MIG 1g.10gb",  # a seventh of an H100 has no H100's peak
+        "Tesla V100-SXM3-32GB",  # higher clocks than the SXM2
+    ],
+)
 def test_an_unknown_device_is_none(device):
     assert specs.find(device) is None
 
@@ -44,10 +55,19 @@ def test_no_name_belongs_to_two_rows():
 
 # Dense TFLOP/s of the vector and of the matrix unit, GB/s and GB, typed from the vendors' sheets a second time, so that
 # a slip of the finger in specs.toml differs from it; "-" is a rate that the sheet does not give.
-# fmt: off
+
 VECTOR = ["float64", "float32"]
-MATRIX = ["float64", "float32", "tfloat32", "bfloat16", "float16", "float8_e4m3fn", "float8_e5m2", "int8",
-          "float4_e2m1fn"]
+MATRIX = [
+    "float64",
+    "float32",
+    "tfloat32",
+    "bfloat16",
+    "float16",
+    "float8_e4m3fn",
+    "float8_e5m2",
+    "int8",
+    "float4_e2m1fn",
+]
 DATASHEETS = """
   NVIDIA V100 SXM2 32GB      |  7.8  15.7 |     -     -     -      -    125      -      -      -     - |  900  32
   NVIDIA T4                  |    -   8.1 |     -     -     -      -     65      -      -    130     - |  320  16
@@ -67,7 +87,7 @@ DATASHEETS = """
   Google TPU v5p             |    -     - |     -     -     -    459      -      -      -    918     - | 2765  95
   Google TPU v6e             |    -     - |     -     -     -    918      -      -      -   1836     - | 1638  32
 """
-# fmt: on
+
 SHEETS = [[part.strip() for part in line.split("|")] for line in DATASHEETS.strip().splitlines()]
 
 
@@ -88,25 +108,28 @@ def test_a_row_says_what_the_datasheet_says(name, vector, matrix, memory):
 
 
 # NVIDIA's architecture whitepapers (Volta, Turing, A100, H100, GA102, Ada, RTX Blackwell) and AMD's of CDNA 3.
-@pytest.mark.parametrize(("name", "dtype", "units", "clock", "flops"), [
-    ("NVIDIA V100 SXM2 32GB", "float16", 640, 1.53e9, 128),
-    ("NVIDIA V100 SXM2 32GB", "float32", 5120, 1.53e9, 2),
-    ("NVIDIA T4", "float16", 320, 1.59e9, 128),
-    ("NVIDIA T4", "float32", 2560, 1.59e9, 2),
-    ("NVIDIA A100 SXM4 80GB", "bfloat16", 432, 1.41e9, 512),
-    ("NVIDIA A100 SXM4 80GB", "float32", 6912, 1.41e9, 2),
-    ("NVIDIA H100 SXM5", "bfloat16", 528, 1.83e9, 1024),
-    ("NVIDIA H100 SXM5", "float32", 16896, 1.98e9, 2),
-    ("NVIDIA H100 PCIe", "bfloat16", 456, 1.62e9, 1024),
-    ("NVIDIA H100 PCIe", "float32", 14592, 1.755e9, 2),
-    ("NVIDIA L4", "bfloat16", 232, 2.04e9, 256),
-    ("NVIDIA L4", "float32", 7424, 2.04e9, 2),
-    ("NVIDIA GeForce RTX 3090", "bfloat16", 328, 1.695e9, 128),
-    ("NVIDIA GeForce RTX 4090", "bfloat16", 512, 2.52e9, 128),
-    ("NVIDIA GeForce RTX 5090", "bfloat16", 680, 2.407e9, 128),
-    ("AMD Instinct MI300X", "bfloat16", 304, 2.1e9, 2048),
-    ("AMD Instinct MI300X", "float32", 304, 2.1e9, 256),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "dtype", "units", "clock", "flops"),
+    [
+        ("NVIDIA V100 SXM2 32GB", "float16", 640, 1.53e9, 128),
+        ("NVIDIA V100 SXM2 32GB", "float32", 5120, 1.53e9, 2),
+        ("NVIDIA T4", "float16", 320, 1.59e9, 128),
+        ("NVIDIA T4", "float32", 2560, 1.59e9, 2),
+        ("NVIDIA A100 SXM4 80GB", "bfloat16", 432, 1.41e9, 512),
+        ("NVIDIA A100 SXM4 80GB", "float32", 6912, 1.41e9, 2),
+        ("NVIDIA H100 SXM5", "bfloat16", 528, 1.83e9, 1024),
+        ("NVIDIA H100 SXM5", "float32", 16896, 1.98e9, 2),
+        ("NVIDIA H100 PCIe", "bfloat16", 456, 1.62e9, 1024),
+        ("NVIDIA H100 PCIe", "float32", 14592, 1.755e9, 2),
+        ("NVIDIA L4", "bfloat16", 232, 2.04e9, 256),
+        ("NVIDIA L4", "float32", 7424, 2.04e9, 2),
+        ("NVIDIA GeForce RTX 3090", "bfloat16", 328, 1.695e9, 128),
+        ("NVIDIA GeForce RTX 4090", "bfloat16", 512, 2.52e9, 128),
+        ("NVIDIA GeForce RTX 5090", "bfloat16", 680, 2.407e9, 128),
+        ("AMD Instinct MI300X", "bfloat16", 304, 2.1e9, 2048),
+        ("AMD Instinct MI300X", "float32", 304, 2.1e9, 256),
+    ],
+)
 def test_a_rate_is_clock_times_units_times_flops_per_cycle(name, dtype, units, clock, flops):
     # Datasheets print two or three digits.
     assert specs.find(name).peak(dtype) == pytest.approx(units * clock * flops, rel=0.02)
@@ -154,34 +177,43 @@ def test_a_machine_of_2027_has_room():
     assert not list(complaints(later))
 
 
-@pytest.mark.parametrize(("slip", "words"), [
-    ({"bandwidth": 3350}, "bandwidth is in bytes, a chip's between 5e.10 and 1e.15, got 3350"),
-    ({"memory": 80}, "memory is in bytes"),
-    ({"matrix": {"bfloat16": 989.5}}, "a rate is in FLOP/s, a chip's between 1e12 and 1e18, got 989.5 for bfloat16"),
-    ({"matrix": {"bf16": 989.5e12}}, "a dtype is one of float64, .* got bf16"),
-    ({"matrix": {"bfloat16": 1979e12, "float8_e4m3fn": 1979e12}}, "float8_e4m3fn at twice its rate for bfloat16"),
-    ({"matrix": {}}, "a matrix unit has a rate"),
-    ({"vector": {"float16": 1e14}}, "the vector unit's rates are those of float64 and float32, got float16"),
-    ({"year": 22}, "the year is that in which it came to market, got 22"),
-    ({"source": ""}, "the source names a document"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("slip", "words"),
+    [
+        ({"bandwidth": 3350}, "bandwidth is in bytes, a chip's between 5e.10 and 1e.15, got 3350"),
+        ({"memory": 80}, "memory is in bytes"),
+        (
+            {"matrix": {"bfloat16": 989.5}},
+            "a rate is in FLOP/s, a chip's between 1e12 and 1e18, got 989.5 for bfloat16",
+        ),
+        ({"matrix": {"bf16": 989.5e12}}, "a dtype is one of float64, .* got bf16"),
+        ({"matrix": {"bfloat16": 1979e12, "float8_e4m3fn": 1979e12}}, "float8_e4m3fn at twice its rate for bfloat16"),
+        ({"matrix": {}}, "a matrix unit has a rate"),
+        ({"vector": {"float16": 1e14}}, "the vector unit's rates are those of float64 and float32, got float16"),
+        ({"year": 22}, "the year is that in which it came to market, got 22"),
+        ({"source": ""}, "the source names a document"),
+    ],
+)
 def test_a_slip_in_a_new_row_is_told(slip, words):
     (complaint,) = complaints(replace(specs.find("NVIDIA H100 SXM5"), **slip))
     assert re.match(f"NVIDIA H100 SXM5: .*{words}", complaint)
 
 
-@pytest.mark.parametrize(("name", "dtype", "rate", "ridge"), [
-    ("NVIDIA H100 SXM5", torch.bfloat16, 989.5e12, 295),
-    ("NVIDIA H100 SXM5", torch.float32, 67e12, 20),  # the vector unit
-    ("NVIDIA H100 SXM5", torch.float64, 67e12, 20),  # the matrix unit, twice the vector unit
-    ("NVIDIA H100 SXM5", torch.float8_e5m2, 1979e12, 591),  # as the other float8
-    ("NVIDIA H100 SXM5", "tfloat32", 494.5e12, 148),
-    ("NVIDIA H200 SXM", "bfloat16", 989.5e12, 206),
-    ("NVIDIA A100 SXM4 80GB", "bfloat16", 312e12, 153),
-    ("Tesla V100-SXM2-32GB", torch.float64, 7.8e12, 9),
-    ("AMD Instinct MI300X", torch.float32, 163.4e12, 31),  # the matrix unit
-    ("Google TPU v5e", "bfloat16", 197e12, 241),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "dtype", "rate", "ridge"),
+    [
+        ("NVIDIA H100 SXM5", torch.bfloat16, 989.5e12, 295),
+        ("NVIDIA H100 SXM5", torch.float32, 67e12, 20),  # the vector unit
+        ("NVIDIA H100 SXM5", torch.float64, 67e12, 20),  # the matrix unit, twice the vector unit
+        ("NVIDIA H100 SXM5", torch.float8_e5m2, 1979e12, 591),  # as the other float8
+        ("NVIDIA H100 SXM5", "tfloat32", 494.5e12, 148),
+        ("NVIDIA H200 SXM", "bfloat16", 989.5e12, 206),
+        ("NVIDIA A100 SXM4 80GB", "bfloat16", 312e12, 153),
+        ("Tesla V100-SXM2-32GB", torch.float64, 7.8e12, 9),
+        ("AMD Instinct MI300X", torch.float32, 163.4e12, 31),  # the matrix unit
+        ("Google TPU v5e", "bfloat16", 197e12, 241),
+    ],
+)
 def test_peaks_and_ridges_as_they_are_published(name, dtype, rate, ridge):
     spec = specs.find(name)
     assert (spec.peak(dtype), round(spec.peak(dtype) / spec.bandwidth)) == (rate, ridge)
@@ -197,10 +229,14 @@ def test_a_rate_that_the_vendor_does_not_give_is_an_error():
         specs.find("Tesla V100-SXM2-32GB").peak(torch.bfloat16)
 
 
-@pytest.mark.parametrize(("rate", "peak", "share"), [
-    (156e12, 312e12, 0.5), (0, 312e12, 0),
-    (5e15, 1e15, 5),  # shows that a denominator is wrong, and how far
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("rate", "peak", "share"),
+    [
+        (156e12, 312e12, 0.5),
+        (0, 312e12, 0),
+        (5e15, 1e15, 5),  # shows that a denominator is wrong, and how far
+    ],
+)
 def test_mfu_is_a_ratio_of_rates(rate, peak, share):
     assert specs.mfu(rate, peak) == share
 

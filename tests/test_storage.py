@@ -51,8 +51,10 @@ def test_touched_bytes_counts_distinct_bytes(t):
 @example([(2, 2), (2, 3), (3, 5)])  # the third step is as long as the others together: the ends meet
 @example([(4, 2), (9, 3)])  # many steps, each of them short
 def test_distinct_offsets_against_enumeration(dims):
-    cells = {sum(i * step for i, (_, step) in zip(index, dims, strict=True))
-             for index in itertools.product(*(range(size) for size, _ in dims))}  # fmt: skip
+    cells = {
+        sum(i * step for i, (_, step) in zip(index, dims, strict=True))
+        for index in itertools.product(*(range(size) for size, _ in dims))
+    }
     assert storage.distinct_offsets([size for size, _ in dims], [step for _, step in dims]) == len(cells)
 
 
@@ -92,12 +94,15 @@ def factorings(numel):
     return [(numel,), *((d, e, numel // d // e) for d in divisors for e in divisors if numel // d % e == 0)]
 
 
-@pytest.mark.parametrize(("shape", "stride", "expected"), [
-    ((40_000, 30_000), (1, 40_000), 1_200_000_000),
-    ((10**6, 16, 64), (64, 64, 1), (10**6 + 15) * 64),  # windows of rows
-    ((1000, 10**6, 16), (2 * 10**6, 1, 1), 1000 * (10**6 + 15)),  # windows in batches
-    ((10**6, 10**6), (2, 3), 5 * (10**6 - 1) + 1 - 2),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("shape", "stride", "expected"),
+    [
+        ((40_000, 30_000), (1, 40_000), 1_200_000_000),
+        ((10**6, 16, 64), (64, 64, 1), (10**6 + 15) * 64),  # windows of rows
+        ((1000, 10**6, 16), (2 * 10**6, 1, 1), 1000 * (10**6 + 15)),  # windows in batches
+        ((10**6, 10**6), (2, 3), 5 * (10**6 - 1) + 1 - 2),
+    ],
+)
 def test_large_tensors_are_counted_at_once(shape, stride, expected):
     assert storage.distinct_offsets(shape, stride) == expected  # a billion steps would take minutes
 
@@ -109,10 +114,17 @@ def test_same_storage_sees_through_views():
         assert storage.same_storage(a, b)
 
 
-@pytest.mark.parametrize("copy", [
-    lambda x: x.clone(), lambda x: x.mT.reshape(-1), lambda x: x[[0, 1]], lambda x: x + 0, lambda x: torch.empty(0),
-    lambda x: x.mT.contiguous(),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "copy",
+    [
+        lambda x: x.clone(),
+        lambda x: x.mT.reshape(-1),
+        lambda x: x[[0, 1]],
+        lambda x: x + 0,
+        lambda x: torch.empty(0),
+        lambda x: x.mT.contiguous(),
+    ],
+)
 def test_a_copy_has_a_storage_of_its_own(copy):
     x = torch.arange(24.0).view(2, 3, 4)
     copied = copy(x)
@@ -124,14 +136,17 @@ def test_two_wrappers_of_one_memory_are_one_storage():
     assert storage.same_storage(torch.from_numpy(numbers), torch.from_numpy(numbers[:3]))
 
 
-@pytest.mark.parametrize(("shape", "stride", "wanted", "found", "reason"), [
-    ((3, 4), (4, 1), (12,), (1,), "wherever dimensions must merge, stride[k] = size[k + 1] · stride[k + 1]"),
-    ((4, 3), (1, 4), (12,), None, "dimensions 0 and 1 must merge, but stride 1 is not 3 × 4"),
-    ((3, 4), (4, 1), (5, -1), None, "the shape (5, 2) does not have 12 elements"),
-    ((3, 4), (4, 1), (-1, -1), None, "the shape (-1, -1) does not have 12 elements"),
-    ((0, 3), (3, 1), (0, -1), None, "the size of -1 cannot be told beside a size of 0"),
-    ((0, 3), (3, 1), (3, 0), (1, 1), "a tensor without elements has every view of 0 elements"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("shape", "stride", "wanted", "found", "reason"),
+    [
+        ((3, 4), (4, 1), (12,), (1,), "wherever dimensions must merge, stride[k] = size[k + 1] · stride[k + 1]"),
+        ((4, 3), (1, 4), (12,), None, "dimensions 0 and 1 must merge, but stride 1 is not 3 × 4"),
+        ((3, 4), (4, 1), (5, -1), None, "the shape (5, 2) does not have 12 elements"),
+        ((3, 4), (4, 1), (-1, -1), None, "the shape (-1, -1) does not have 12 elements"),
+        ((0, 3), (3, 1), (0, -1), None, "the size of -1 cannot be told beside a size of 0"),
+        ((0, 3), (3, 1), (3, 0), (1, 1), "a tensor without elements has every view of 0 elements"),
+    ],
+)
 def test_a_plan_gives_its_rule_in_words(shape, stride, wanted, found, reason):
     assert storage.plan_view(shape, stride, wanted) == storage.ViewPlan(found, reason)
     t = torch.empty_strided(shape, stride)
@@ -145,26 +160,36 @@ def test_a_plan_gives_its_rule_in_words(shape, stride, wanted, found, reason):
 @pytest.mark.parametrize(
     "function", [storage.layout, storage.touched_bytes, lambda t: storage.same_storage(torch.zeros(2), t)]
 )
-@pytest.mark.parametrize(("make", "error", "words"), [
-    (lambda: torch.empty(2, 2, device="meta"), ValueError, r"^a meta tensor has no storage, .* needs none$"),
-    (lambda: torch.eye(2).to_sparse(), ValueError, r"layout torch.sparse_coo .* use \.to_dense\(\)"),
-    (lambda: torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]), ValueError, r"a nested tensor .* \.unbind"),
-    (lambda: torch.nested.nested_tensor([torch.ones(2)], layout=torch.jagged), ValueError, r"^a nested tensor is"),
-    (lambda: np.zeros(2), TypeError, "expected a tensor, got ndarray"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("make", "error", "words"),
+    [
+        (lambda: torch.empty(2, 2, device="meta"), ValueError, r"^a meta tensor has no storage, .* needs none$"),
+        (lambda: torch.eye(2).to_sparse(), ValueError, r"layout torch.sparse_coo .* use \.to_dense\(\)"),
+        (
+            lambda: torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]),
+            ValueError,
+            r"a nested tensor .* \.unbind",
+        ),
+        (lambda: torch.nested.nested_tensor([torch.ones(2)], layout=torch.jagged), ValueError, r"^a nested tensor is"),
+        (lambda: np.zeros(2), TypeError, "expected a tensor, got ndarray"),
+    ],
+)
 def test_what_has_no_storage_is_refused(function, make, error, words):
     with pytest.raises(error, match=words):
         function(make())
 
 
-@pytest.mark.parametrize(("call", "error", "words"), [
-    (lambda x: storage.offset_of((0,), x), IndexError, r"shape \(3, 4\) takes 2 indices, got 1"),
-    (lambda x: storage.offset_of((3, 0), x), IndexError, "index 3 is outside a dimension of size 3"),
-    (lambda x: storage.offset_of((0, -5), x), IndexError, "index -5 is outside a dimension of size 4"),
-    (lambda x: storage.offset_of((0.5, 0), x), TypeError, "integer"),
-    (lambda x: storage.distinct_offsets(x.shape, (1,)), ValueError, "one stride per dimension is needed"),
-    (lambda x: storage.plan_view((3,), (-1,), (3,)), ValueError, "no negative sizes or strides"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda x: storage.offset_of((0,), x), IndexError, r"shape \(3, 4\) takes 2 indices, got 1"),
+        (lambda x: storage.offset_of((3, 0), x), IndexError, "index 3 is outside a dimension of size 3"),
+        (lambda x: storage.offset_of((0, -5), x), IndexError, "index -5 is outside a dimension of size 4"),
+        (lambda x: storage.offset_of((0.5, 0), x), TypeError, "integer"),
+        (lambda x: storage.distinct_offsets(x.shape, (1,)), ValueError, "one stride per dimension is needed"),
+        (lambda x: storage.plan_view((3,), (-1,), (3,)), ValueError, "no negative sizes or strides"),
+    ],
+)
 def test_what_torch_refuses_is_refused(call, error, words):
     with pytest.raises(error, match=words):
         call(torch.zeros(3, 4))

@@ -18,8 +18,12 @@ _SPANS = {
 }  # fmt: skip
 _COUNTS = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
 # How many base units each unit is, and its base.
-_UNITS = {prefix + name: (factor, base) for base, names in _BASES.items() for name in names
-          for prefix, factor in _PREFIXES.items()}  # fmt: skip
+_UNITS = {
+    prefix + name: (factor, base)
+    for base, names in _BASES.items()
+    for name in names
+    for prefix, factor in _PREFIXES.items()
+}
 _UNITS |= {word + name: (factor, "B") for word, factor in _LONG_PREFIXES.items() for name in _BASES["B"]}
 _UNITS |= {name: (factor, "B") for name, factor in _LOWER_CASE.items()}
 _TIMES = {span + plural: (float(seconds), "s") for span, seconds in _SPANS.items() for plural in ("", "s")}

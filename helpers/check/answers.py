@@ -21,9 +21,12 @@ _LONGEST_RANGE = 10_000
 _MOST_NUMBERS = 10_000  # of a tensor that is looked through
 # How far off a value is, in words: the largest factor for which they hold.
 _HOW_FAR = [
-    (1.1, "at most a tenth"), (2, "at most a factor of two"), (10, "at most a factor of ten"),
-    (1000, "more than a factor of ten"), (math.inf, "more than a factor of a thousand"),
-]  # fmt: skip
+    (1.1, "at most a tenth"),
+    (2, "at most a factor of two"),
+    (10, "at most a factor of ten"),
+    (1000, "more than a factor of ten"),
+    (math.inf, "more than a factor of a thousand"),
+]
 
 
 @dataclass(frozen=True)

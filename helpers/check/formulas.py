@@ -133,8 +133,9 @@ def factor_but_for_rounding(attempt: Attempt) -> str | None:
     if not monomial or not constant or (not monomial.powers and constant == 1):
         return None
     monomial = Monomial(constant, monomial.powers)
-    is_close = all(abs(mine / right - monomial.at(row)) <= room
-                   for (row, mine, right), room in zip(large, rooms, strict=True))  # fmt: skip
+    is_close = all(
+        abs(mine / right - monomial.at(row)) <= room for (row, mine, right), room in zip(large, rooms, strict=True)
+    )
     return f"But for rounding it is the right one {monomial.factors()}." if is_close else None
 
 
@@ -163,8 +164,9 @@ def _difference(attempt: Attempt, turned: Callable[[float], float]) -> Monomial 
     # A term that can hardly be seen in most calls could be any.
     if sum(abs(value) > 1e4 * room for value, room in zip(values, rooms, strict=True)) < 0.8 * len(values):
         return None
-    rooms = [max(room, 1e-7 * abs(value)) if abs(value) > room else room
-             for value, room in zip(values, rooms, strict=True)]  # fmt: skip
+    rooms = [
+        max(room, 1e-7 * abs(value)) if abs(value) > room else room for value, room in zip(values, rooms, strict=True)
+    ]
     return fitted([variables for variables, *_ in rows], values, rooms)
 
 
@@ -291,8 +293,10 @@ def exchanged(attempt: Attempt) -> str | None:
     for one, other in itertools.combinations(range(len(attempt.names)), 2):
         if type(exercise.inputs[0][one]) is not type(exercise.inputs[0][other]):
             continue
-        if all(difference(mine, call(exercise, exercise.oracle, _swapped(arguments, one, other)), exercise) is None
-               for arguments, mine in outcomes):  # fmt: skip
+        if all(
+            difference(mine, call(exercise, exercise.oracle, _swapped(arguments, one, other)), exercise) is None
+            for arguments, mine in outcomes
+        ):
             return f"It would be right with {_names([attempt.names[one], attempt.names[other]])} exchanged."
     return None
 

@@ -143,8 +143,12 @@ def _restored(thing: Any) -> Any:
 
 def _key(arguments: Sequence[Any]) -> str:
     """The same for the same arguments."""
-    return repr([(thing.shape, thing.dtype, thing.tolist()) if isinstance(thing, torch.Tensor) else thing
-                 for thing in arguments])  # fmt: skip
+    return repr(
+        [
+            (thing.shape, thing.dtype, thing.tolist()) if isinstance(thing, torch.Tensor) else thing
+            for thing in arguments
+        ]
+    )
 
 
 def _pack(thing: Any) -> str:

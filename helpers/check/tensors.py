@@ -18,10 +18,12 @@ from helpers.check.wording import numeral, sentence_list
 _MOST_DIMENSIONS = 5
 _MOST_ELEMENTS = 100_000
 _REDUCTIONS: dict[str, Callable[..., torch.Tensor]] = {
-    "sum": lambda x, dim: x.sum(dim), "mean": lambda x, dim: x.double().mean(dim).to(x.dtype),
-    "maximum": lambda x, dim: x.amax(dim), "first entry": lambda x, dim: x.select(dim, 0),
+    "sum": lambda x, dim: x.sum(dim),
+    "mean": lambda x, dim: x.double().mean(dim).to(x.dtype),
+    "maximum": lambda x, dim: x.amax(dim),
+    "first entry": lambda x, dim: x.select(dim, 0),
     "last entry": lambda x, dim: x.select(dim, -1),
-}  # fmt: skip
+}
 
 
 def _tensors(attempt: Attempt) -> list[tuple[torch.Tensor, torch.Tensor]]:
@@ -79,8 +81,9 @@ def _size(rows: Sequence[Mapping[str, float]], values: Sequence[float]) -> str:
             return f"`{name}`"
     if len(set(values)) == 1:
         return numeral(values[0])
-    shapes = [{name: value for name, value in row.items() if "stride" not in name and "offset" not in name}
-              for row in rows]  # fmt: skip
+    shapes = [
+        {name: value for name, value in row.items() if "stride" not in name and "offset" not in name} for row in rows
+    ]
     monomial = fitted(shapes, values)
     if not monomial or not monomial.powers or not is_plain(monomial.constant):
         return ""
@@ -126,17 +129,20 @@ def same_order(attempt: Attempt) -> str | None:
     if _holds(attempt, lambda x: x.flatten()) or _holds(attempt, lambda x: x.flatten(), of_right=False):
         return "The numbers are right and in their order: only the shape is not."
     pairs = _tensors(attempt)
-    is_same = pairs and all(mine.shape != right.shape and mine.numel() == right.numel()
-                            and torch.equal(mine.flatten(), right.flatten()) for mine, right in pairs)  # fmt: skip
+    is_same = pairs and all(
+        mine.shape != right.shape and mine.numel() == right.numel() and torch.equal(mine.flatten(), right.flatten())
+        for mine, right in pairs
+    )
     return "The numbers are right and in their order: only the shape is not." if is_same else None
 
 
 def rounded_dtype(attempt: Attempt) -> str | None:
     """Right but for the digits that a narrow dtype loses, or but for the dtype alone."""
     pairs = _tensors(attempt) or [
-        (mine, right) for mine, right in zip(attempt.outcomes, attempt.rights, strict=True)
+        (mine, right)
+        for mine, right in zip(attempt.outcomes, attempt.rights, strict=True)
         if isinstance(mine, torch.Tensor) and isinstance(right, torch.Tensor) and not mine.is_meta
-    ]  # fmt: skip
+    ]
     if len(pairs) < len(attempt.outcomes) or not any(mine.dtype != right.dtype for mine, right in pairs):
         return None
     if all(_is(attempt, mine.to(right.dtype), right) for mine, right in pairs if mine.shape == right.shape):
@@ -150,8 +156,9 @@ def partly_right(attempt: Attempt) -> str | None:
     pairs = _tensors(attempt)
     if not pairs or any(mine.shape != right.shape for mine, right in pairs):
         return None
-    masks = [~torch.isclose(mine.double(), right.double(), rtol=1e-6, atol=1e-9, equal_nan=True)
-             for mine, right in pairs]  # fmt: skip
+    masks = [
+        ~torch.isclose(mine.double(), right.double(), rtol=1e-6, atol=1e-9, equal_nan=True) for mine, right in pairs
+    ]
     for dim in range(min(pairs[0][1].ndim, _MOST_DIMENSIONS)):
         if all(mask.shape[dim] > 2 for mask in masks):
             for position, word in ((0, "first"), (-1, "last")):
@@ -177,8 +184,12 @@ def _lists(attempt: Attempt) -> list[tuple[list[Any], list[Any]]]:
         return []
     pairs = [(plain(mine), plain(right)) for mine, right in outcomes]
     is_list = all(isinstance(mine, list | tuple) and isinstance(right, list | tuple) for mine, right in pairs)
-    has_tensors = any(isinstance(thing, torch.Tensor) for pair in pairs for part in pair
-                      for thing in (part if isinstance(part, list | tuple) else ()))  # fmt: skip
+    has_tensors = any(
+        isinstance(thing, torch.Tensor)
+        for pair in pairs
+        for part in pair
+        for thing in (part if isinstance(part, list | tuple) else ())
+    )
     return [(list(mine), list(right)) for mine, right in pairs] if is_list and not has_tensors else []
 
 
@@ -227,8 +238,7 @@ def _of_places(pairs: Sequence[tuple[list[Any], list[Any]]], agree: Callable[[An
     shortest = min(len(right) for _, right in pairs)
     if shortest < 2:
         return None
-    places = [(position, all(agree(mine[position], right[position]) for mine, right in pairs))
-              for position in (0, -1)]  # fmt: skip
+    places = [(position, all(agree(mine[position], right[position]) for mine, right in pairs)) for position in (0, -1)]
     right = [("first" if position == 0 else "last") for position, is_right in places if is_right]
     if len(right) == 1:
         return f"The {right[0]} entry is right in every case, and others are not."

@@ -54,14 +54,32 @@ class _Run:
 
 
 _RUNS = (
-    _Run("Llama 3 70B", 70e9, 15e12, 6.4e6, 1024,
-         "Meta's model card: 6.4 million H100-hours, here on 1024 GPUs; on how many is not published"),
-    _Run("Llama 3 405B", 405e9, 15.6e12, 30.84e6, 16_384,
-         "Meta's model card: 30.84 million H100-hours; the paper: up to 16,384 GPUs, here all the time"),
-    _Run("DeepSeek-V3", 37e9, 14.8e12, 2.788e6, 2048,
-         "its report: 2.788 million hours on 2048 H800s, taken to have an H100's peak in bfloat16; most products ran "
-         "in float8, whose peak is twice as high; 6 · 37 billion FLOP per token"),
-)  # fmt: skip
+    _Run(
+        "Llama 3 70B",
+        70e9,
+        15e12,
+        6.4e6,
+        1024,
+        "Meta's model card: 6.4 million H100-hours, here on 1024 GPUs; on how many is not published",
+    ),
+    _Run(
+        "Llama 3 405B",
+        405e9,
+        15.6e12,
+        30.84e6,
+        16_384,
+        "Meta's model card: 30.84 million H100-hours; the paper: up to 16,384 GPUs, here all the time",
+    ),
+    _Run(
+        "DeepSeek-V3",
+        37e9,
+        14.8e12,
+        2.788e6,
+        2048,
+        "its report: 2.788 million hours on 2048 H800s, taken to have an H100's peak in bfloat16; most products ran "
+        "in float8, whose peak is twice as high; 6 · 37 billion FLOP per token",
+    ),
+)
 
 
 def _law(config: Config, length: int, recompute: str, fused: bool) -> dict[str, dict[str, list[float]]]:
@@ -263,11 +281,13 @@ class Plan(View, module="plan.js"):
         terms = ", ".join(f"{term} {units.si(size, 'B')}" for term, size in step.alive[step.fullest].items())
         hours = self.gpus * self.days * 24
         cost = f"{many(hours, 'GPU-hours')}, {many(hours * self.price, 'dollars')}"
-        return "\n".join([
-            f"The plan of a run: {setting}.",
-            f"Each GPU: {units.si(step.peak, 'B')} {step.fullest}, which {fits}. {terms}.",
-            f"The run: {self.days:.3g} days, {cost}, an MFU of {self.mfu:.2f}.",
-        ])  # fmt: skip
+        return "\n".join(
+            [
+                f"The plan of a run: {setting}.",
+                f"Each GPU: {units.si(step.peak, 'B')} {step.fullest}, which {fits}. {terms}.",
+                f"The run: {self.days:.3g} days, {cost}, an MFU of {self.mfu:.2f}.",
+            ]
+        )
 
 
 def napkin(model: str | Config = "Llama 3 70B", parameters: float | None = None, *, tokens: int = 4096) -> Plan:

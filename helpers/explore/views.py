@@ -45,8 +45,11 @@ class Bits(View, module="bits.js"):
 
 
 ITEMSIZES = {"float64": 8, "float32": 4, "tfloat32": 4, "bfloat16": 2, "float16": 2} | {
-    "float8_e4m3fn": 1, "float8_e5m2": 1, "int8": 1, "float4_e2m1fn": 0.5,
-}  # fmt: skip
+    "float8_e4m3fn": 1,
+    "float8_e5m2": 1,
+    "int8": 1,
+    "float4_e2m1fn": 0.5,
+}
 _CACHED = 1024  # tokens in each sequence's cache
 # FLOPs and numbers moved, as terms [factor, power of the batch, power of the width], and the unit that computes.
 OPS: dict[str, dict[str, Any]] = {
@@ -54,9 +57,10 @@ OPS: dict[str, dict[str, Any]] = {
     "GELU, fused": {"terms": {"flops": [[9, 1, 1]], "numbers": [[2, 1, 1]]}, "unit": "vector"},
     "linear layer": {"terms": {"flops": [[2, 1, 2]], "numbers": [[2, 1, 1], [1, 0, 2]]}, "unit": "matrix"},
     "decoding attention": {
-        "terms": {"flops": [[4 * _CACHED, 1, 1]], "numbers": [[2 * (_CACHED + 1), 1, 1]]}, "unit": "matrix",
+        "terms": {"flops": [[4 * _CACHED, 1, 1]], "numbers": [[2 * (_CACHED + 1), 1, 1]]},
+        "unit": "matrix",
     },
-}  # fmt: skip
+}
 
 
 class Roof(View, module="roofline.js"):

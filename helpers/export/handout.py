@@ -90,8 +90,13 @@ def for_nbgrader(notebook: NotebookNode) -> NotebookNode:
 
 def _roles(name: str, solution: bool = False, grade: bool = False) -> dict[str, object]:
     return {
-        "grade": grade, "grade_id": name, "locked": grade, "schema_version": 3, "solution": solution, "task": False,
-    }  # fmt: skip
+        "grade": grade,
+        "grade_id": name,
+        "locked": grade,
+        "schema_version": 3,
+        "solution": solution,
+        "task": False,
+    }
 
 
 @cache

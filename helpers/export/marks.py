@@ -123,8 +123,14 @@ class Kernel(NotebookClient):
     async def started(self, folder: Path) -> Any:
         """Run it in that folder. What `HOME` names is there, too."""
         kept = {name: value for name, value in os.environ.items() if name in ("PATH", "LANG", "SYSTEMROOT")}
-        env = kept | {"HOME": str(self.room), "PYTHONPATH": str(HERE.parents[1]), "CUDA_VISIBLE_DEVICES": "",
-                      "OMP_NUM_THREADS": "1", "TMPDIR": str(self.room), "MPLBACKEND": "agg"}  # fmt: skip
+        env = kept | {
+            "HOME": str(self.room),
+            "PYTHONPATH": str(HERE.parents[1]),
+            "CUDA_VISIBLE_DEVICES": "",
+            "OMP_NUM_THREADS": "1",
+            "TMPDIR": str(self.room),
+            "MPLBACKEND": "agg",
+        }
         try:
             async with self.async_setup_kernel(cwd=str(folder), env=env, cleanup_kc=True):
                 await self.run(_BEFORE.format(memory=self.limits.memory, file=_LARGEST_FILE), _PATIENCE)

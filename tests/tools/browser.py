@@ -70,14 +70,24 @@ def server(folder: Path) -> Iterator[str]:
         port = free.getsockname()[1]
     token = secrets.token_hex(16)
     # JUPYTER_PATH: the extension and the settings of this checkout, also where an older copy is installed.
-    environment = os.environ | homes | {
-        "IPYTHONDIR": str(folder / "ipython"), "JUPYTER_PATH": str(ROOT / ".jupyter" / "share" / "jupyter"),
-        "JUPYTER_TOKEN": token,
-    }  # fmt: skip
+    environment = (
+        os.environ
+        | homes
+        | {
+            "IPYTHONDIR": str(folder / "ipython"),
+            "JUPYTER_PATH": str(ROOT / ".jupyter" / "share" / "jupyter"),
+            "JUPYTER_TOKEN": token,
+        }
+    )
     options = [
-        f"--ServerApp.port={port}", "--ServerApp.port_retries=0", "--ServerApp.ip=127.0.0.1", "--no-browser",
-        "--allow-root", f"--ServerApp.root_dir={folder / 'course'}", "--LabApp.expose_app_in_browser=True",
-    ]  # fmt: skip
+        f"--ServerApp.port={port}",
+        "--ServerApp.port_retries=0",
+        "--ServerApp.ip=127.0.0.1",
+        "--no-browser",
+        "--allow-root",
+        f"--ServerApp.root_dir={folder / 'course'}",
+        "--LabApp.expose_app_in_browser=True",
+    ]
     startup = folder / "ipython" / "profile_default" / "startup"
     startup.mkdir(parents=True)
     (startup / "hurry.py").write_text(HURRY)  # nobody reads what the kernels measure here
@@ -169,8 +179,9 @@ class Desk:
             """count => document.querySelector(".jp-RenderedText[data-mime-type$=error]")
             || [...document.querySelectorAll(".jp-InputPrompt")].some((prompt) => prompt.textContent == `[${count}]:`)
             && jupyterapp.shell.currentWidget.sessionContext.session.kernel.status == "idle" """,
-            count, LONGEST,
-        )  # fmt: skip
+            count,
+            LONGEST,
+        )
 
     def cell(self, text: str) -> Any:
         """The code cell that holds this text."""
