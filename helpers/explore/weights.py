@@ -21,7 +21,7 @@ class Quantiser:
     """How numbers of few bits are stored: the levels from 0 up, and the rule of the scale that a block shares.
 
     "power" brings the largest magnitude to between the largest power of two among the levels and its double; what then
-    exceeds the largest level becomes it (OCP Microscaling Formats 1.0, section 6.3). "float32" brings it to the largest
+    exceeds the largest level becomes it (OCP Microscaling Formats 1.0). "float32" brings it to the largest
     level. So does "e4m3", with a scale rounded to E4M3, times one float32 number for the whole matrix, which brings its
     largest scale to 448 (NVIDIA's NVFP4). `bits` are those of a number, `scale_bits` those of a scale; `block` is how
     many numbers share one, 0 for a row.

@@ -48,7 +48,7 @@ function ladder(ui, told, width) {
   const { runs } = ui.state;
   const names = ui.narrow ? 8.4 * em : 10.5 * em;
   const across = logarithmic(TIMES, [names + 0.6 * em, width - 1.2 * em]);
-  const tall = Math.max(1.65 * em, 26);
+  const tall = Math.max(1.6 * em, 26);
   const top = 1.7 * em;
   const ticks = [0.5, 1, 2, 5, 10, 20].map((times) => [
     s("path", { d: line([across(times), top], [across(times), top + runs.length * tall]), class: times === 1 ? "least" : "grid" }),

@@ -90,8 +90,8 @@ function ticks({ spread, reach }) {
 
 function lanes(ui, now, told) {
   const { em, width, state } = ui;
-  const tall = 3.5 * em;
-  const thin = 1.7 * em;
+  const tall = (ui.slide ? 2.7 : 3.5) * em;
+  const thin = (ui.slide ? 1.4 : 1.7) * em;
   const top = 1.6 * em;
   const across = axisOf(state, 3 * em, width - 0.8 * em);
   const count = state.values.length / LANE;
