@@ -249,6 +249,67 @@ def test_a_redirection_that_is_cut_off_does_not_stay(ask):
     print("still here")
 
 
+SETTINGS = {
+    "print": lambda: setattr(builtins, "print", None),
+    "stdout": lambda: setattr(sys, "stdout", None),
+    "stderr": lambda: setattr(sys, "stderr", None),
+    "dtype": lambda: torch.set_default_dtype(torch.float16),
+    "device": lambda: torch.set_default_device("meta"),
+    "gradients": lambda: torch.set_grad_enabled(False),
+    "precision": lambda: torch.set_float32_matmul_precision("medium"),
+    "determinism": lambda: torch.use_deterministic_algorithms(True),
+    "anomalies": lambda: torch.autograd.set_detect_anomaly(True),
+    "recursion": lambda: sys.setrecursionlimit(10_000),
+}
+
+
+def settings():
+    torch_settings = torch.get_default_dtype(), torch.get_default_device(), torch.is_grad_enabled()
+    modes = torch.get_float32_matmul_precision(), torch.are_deterministic_algorithms_enabled()
+    return print, sys.stdout, sys.stderr, torch_settings, modes, torch.is_anomaly_enabled(), sys.getrecursionlimit()
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_what_an_answer_sets_does_not_stay(ask, name):
+    def answer(n):
+        SETTINGS[name]()
+        return 1
+
+    before = settings()
+    assert ask(answer) == "correct."
+    assert settings() == before
+
+
+def test_a_check_does_not_depend_on_the_default_device(monkeypatch):
+    asked = EXERCISES["low_rank"]
+    monkeypatch.delitem(asked.__dict__, "inputs", raising=False)
+    torch.set_default_device("meta")
+    try:
+        assert check("low_rank", lambda x, w, a, b: x @ w + (x @ a) @ b).message == "correct."
+        assert asked.inputs[-1][0].device.type == "cpu"
+    finally:
+        torch.set_default_device(None)
+
+
+class Peculiar(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("error", [SystemExit, GeneratorExit, Peculiar, StopIteration, SystemError])
+def test_whatever_is_raised_becomes_a_verdict(ask, error):
+    def answer(n):
+        raise error
+
+    assert ask(answer).startswith(f"probe(1): it raised {error.__name__}")
+
+
+def test_an_async_function_is_told(ask):
+    async def answer(n):
+        return 1
+
+    assert "an async function returns a coroutine: write def without async" in ask(answer)
+
+
 def test_the_random_generators_are_left_alone(ask):
     def seed(number):
         random.seed(number), np.random.seed(number), torch.manual_seed(number)

@@ -1,5 +1,6 @@
 """Calls what a learner wrote: on copies, in a sandbox that leaves no trace."""
 
+import builtins
 import copy
 import functools
 import inspect
@@ -76,26 +77,40 @@ class Sandbox:
         self._runner.close()
 
 
+# How to get what an answer may set for the whole process, and how to set it again.
+_SETTINGS: list[tuple[Callable[[], Any], Callable[[Any], Any]]] = [
+    (random.getstate, random.setstate),
+    (np.random.get_state, np.random.set_state),
+    (torch.get_default_dtype, torch.set_default_dtype),
+    (torch.get_float32_matmul_precision, torch.set_float32_matmul_precision),
+    (torch.get_deterministic_debug_mode, torch.set_deterministic_debug_mode),
+    (torch.is_anomaly_enabled, torch.set_anomaly_enabled),
+    (sys.getrecursionlimit, sys.setrecursionlimit),
+    (vars(builtins).copy, vars(builtins).update),  # print may be another
+]
+
+
 @contextmanager
 def sandbox(seconds: float) -> Iterator[Sandbox]:
     """A place for a learner's calls. What it leaves behind, in time or out of time, is as it was before.
 
-    That are the random generators of Python, NumPy and PyTorch, the output of the process, and what einops remembers.
+    That are `_SETTINGS`, the random generators of PyTorch, the output of the process, and what einops remembers.
     """
-    python, numpy, stdout = random.getstate(), np.random.get_state(), sys.stdout
+    settings = [(set_again, get()) for get, set_again in _SETTINGS]
+    stdout, stderr = sys.stdout, sys.stderr
     output = _Output(stdout)
     place = Sandbox(seconds, output)
     _forget_patterns()
     try:
         if stdout is not None:
             sys.stdout = output  # type: ignore[assignment]
-        with torch.random.fork_rng(devices=[]):
+        with torch.random.fork_rng(devices=[]), torch.device("cpu"):  # inputs are drawn there, whatever the default
             yield place
     finally:
-        sys.stdout = stdout
+        sys.stdout, sys.stderr = stdout, stderr
         place.close()
-        random.setstate(python)
-        np.random.set_state(numpy)
+        for set_again, value in settings:
+            set_again(value)
         _forget_patterns()
 
 
@@ -122,13 +137,16 @@ def call(
 
     def job() -> Any:
         result = function(*copies)
+        if inspect.iscoroutine(result):
+            result.close()
+            raise TypeError("an async function returns a coroutine: write def without async")
         return tuple(result) if isinstance(result, Iterator) else result
 
     try:
         result = run(job)
-    except OutOfTime:
+    except (OutOfTime, KeyboardInterrupt):
         raise
-    except (Exception, SystemExit) as error:
+    except BaseException as error:  # sys.exit() too
         return Failed(type(error).__name__, f"it raised {error_text(error)}", _line(error, function), _whole(error))
     if exercise.in_place:
         if isinstance(result, torch.Tensor) and result.data_ptr() != copies[0].data_ptr():
