@@ -571,7 +571,7 @@ def test_an_exported_view_is_live(chromium, tmp_path, kind):
     (file, *_) = documents.write(kind, [path], tmp_path / kind)
     opened = chromium.new_context(offline=True).new_page()
     opened.goto(file.as_uri())
-    view = opened.locator(VIEWS)
+    view = opened.locator(f'{VIEWS}[data-view="roofline"]')
     if kind == "slides":
         opened.wait_for_function("window.Reveal?.isReady()")
         view.evaluate("view => { const {h, v} = Reveal.getIndices(view.closest('section')); Reveal.slide(h, v); }")

@@ -227,8 +227,10 @@ def tokens_before_deadline(*given):
 check(tokens_before_deadline)
 """
 ENDLESS = """
+import time
 while True:
-    print("y" * 10**6)
+    print("y")
+    time.sleep(0.01)
 check(devices_needed)
 """
 
