@@ -113,7 +113,8 @@ class Weights(View, module="weights.js"):
         row, everything = numbers[0, SHOWN:].max().item(), numbers.flatten()[SHOWN:].max().item()
         blocks = [[16, 0.0], [32, 0.0], [64, 0.0], [numbers.shape[1], row], [numbers.numel(), everything]]
         known = {name: asdict(replace(fmt, block=fmt.block or numbers.shape[1])) for name, fmt in QUANTISERS.items()}
-        spread = matrix.double().std().item()
+        # Its last digits depend on how many threads add up.
+        spread = float(f"{matrix.double().std().item():.6g}")
         if not spread > 0:
             raise ValueError("all weights are the same number: there is nothing to choose a scale for")
         first = [float(f"{value:.6g}") for value in matrix[0, :SHOWN].double().tolist()]
