@@ -565,6 +565,22 @@ def test_views_fit_on_the_screen(page):
         assert max(view.bounding_box()["height"] for view in opened.locator(VIEWS).all()) <= height
 
 
+@pytest.mark.parametrize(
+    ("host", "scheme", "paper"),
+    [
+        ('<body class="vscode-dark" style="--vscode-editor-background: tan">', "dark", "rgb(210, 180, 140)"),
+        ('<body class="vscode-high-contrast vscode-high-contrast-light">', "light", "rgba(0, 0, 0, 0)"),
+        ('<body data-jp-theme-light="false" style="--jp-layout-color1: tan">', "dark", "rgb(210, 180, 140)"),
+        ('<html theme="dark">', "dark", "rgb(20, 23, 26)"),  # Colab
+    ],
+)
+def test_a_view_has_the_theme_of_its_host(page, host, scheme, paper):
+    widgets = "<style>:root { --jp-layout-color1: white; --jp-content-font-color1: black; }</style>"  # of ipywidgets
+    view = page(host, widgets, fragment(explore.float_bits())).locator(VIEWS)
+    style = "view => [getComputedStyle(view).colorScheme, getComputedStyle(view).backgroundColor]"
+    assert view.evaluate(style) == [scheme, paper]
+
+
 @pytest.mark.parametrize("kind", ["pages", "slides"])
 def test_an_exported_view_is_live(chromium, tmp_path, kind):
     path = next(path for path in NOTEBOOKS if path.name.startswith("06"))
