@@ -44,7 +44,7 @@ def ask():
 @pytest.mark.slow
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_each_named_mistake_is_named(monkeypatch, mistake):
-    one, formula, sentence = MISTAKES[mistake]
+    one, formula, sentence, _ = MISTAKES[mistake]
     monkeypatch.setitem(EXERCISES, "probe", one)
     verdict = check("probe", formula if one.cases else formula())
     assert (verdict.status, verdict.message[-len(sentence) :]) == ("not yet", sentence)
@@ -304,7 +304,6 @@ def test_the_difference_is_named(ask, right, found, words):
 @pytest.mark.parametrize(
     ("right", "found", "words"),
     [
-        (2.0, 2.1, "2.1 is too large, by at most a tenth"),
         (2.0, 3, "3 is too large, by at most a factor of two"),
         (2.0, 0.5, "0.5 is too small, by at most a factor of ten"),
         (2.0, 30.0, "30 is too large, by more than a factor of ten"),
@@ -455,6 +454,40 @@ def test_of_two_mistakes_none_is_named_and_an_error_may_be_one(ask):
 
     mistakes = [(lambda n: [][0], "Mind the empty list.")]  # a mistake may be an error
     assert ask(lambda n: n, lambda n: [][1], mistakes=mistakes, cases=[(1,)]).message.endswith("Mind the empty list.")
+
+
+@pytest.mark.parametrize(
+    ("right", "found", "sentence"),
+    [
+        (9.5, 0.27, "Backward."),
+        (9.5, 0.272, "Backward."),
+        (9.5, 0.28, "The hint below may help."),
+        (9, 0.28, "Backward."),
+        (9.5, 0.2, "The hint below may help."),
+        (9.5, 9.4, "is something rounded too far, here or on the way?"),
+    ],
+)
+def test_a_rounded_value_is_its_mistake(ask, right, found, sentence):
+    assert ask(right, found, mistakes=[(0.27199, "Backward.")]).message.endswith(sentence)
+
+
+LINES = [
+    (lambda n: [(n, n)], "Its height.", lambda points: [height for _, height in points]),
+    (lambda n: [(2 * n, 3)], "Its place.", lambda points: [place for place, _ in points]),
+]
+
+
+@pytest.mark.parametrize(
+    ("answer", "sentence"),
+    [
+        (lambda n: [(n, n)], "Its height."),
+        (lambda n: [(5 * n, n)], "Its height."),
+        (lambda n: [(2 * n, 2 * n)], "Its place."),
+        (lambda n: 7, "Your result does not depend on `n`."),
+    ],
+)
+def test_a_mistake_may_show_in_a_part_of_the_answer(ask, answer, sentence):
+    assert ask(lambda n: [(n, 2 * n)], answer, mistakes=LINES, cases=[(1,), (2,), (5,)]).message.endswith(sentence)
 
 
 def test_parts_are_judged_by_themselves(monkeypatch):

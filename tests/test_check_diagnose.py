@@ -154,6 +154,12 @@ def test_the_terms_below_a_bar_are_named(ask):
     assert message.endswith("All is right below the bar but attention: missing.")
 
 
+def test_the_tensors_of_a_sum_are_named(ask):
+    terms = {"the squares": lambda x: x * x, "the ones": lambda x: torch.ones(())}
+    message = ask(lambda x: x * x + 1, lambda x: 1 - 2 * x * x, terms=terms, cases=X)
+    assert message.endswith("All is right but the squares: -2 times.")
+
+
 @pytest.mark.parametrize(
     "answer",
     [

@@ -112,7 +112,7 @@ EACH = [pytest.param(one, id=name, marks=[] if name in QUICK else pytest.mark.sl
 
 @pytest.mark.parametrize("exercise", EACH)
 def test_a_recorded_answer_gets_the_verdict_of_the_answer_itself(exercise):
-    wrong = [(formula,) if exercise.cases else (formula(),) for formula, _ in exercise.mistakes[:1]]
+    wrong = [(formula,) if exercise.cases else (formula(),) for formula, *_ in exercise.mistakes[:1]]
     for given in [right(exercise), *wrong, (...,)]:
         recorded = record(given, request(exercise.name))
         assert check(exercise.name, *answers(exercise.name, recorded)) == check(exercise.name, *given)

@@ -8,11 +8,14 @@ for single values in `values`; `nearest` looks for one edit of the source.
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 import torch
 
 from helpers.check import errors, formulas, tensors
+from helpers.check.amounts import amount
 from helpers.check.answers import Failed, difference, is_number, plain
 from helpers.check.attempt import Attempt
 from helpers.check.costs import dearest, known_costs
@@ -20,10 +23,11 @@ from helpers.check.monomials import fraction_text, is_plain
 from helpers.check.nearest import nearest_slip
 from helpers.check.values import quantity
 from helpers.check.wording import numeral
-from helpers.exercises import Exercise
+from helpers.exercises import Exercise, Mistake
 
 NOTHING = "The hint below may help."
 _EXACTLY = 1e-6  # relative
+_ROUNDED = 0.05  # relative: no more is lost by rounding
 _TIMES = {2: "twice the right one", 0.5: "half of the right one", -1: "right but for its sign"}
 _ROUNDINGS = ((math.ceil, "up"), (math.floor, "down"), (round, "to the nearest whole number"))
 
@@ -52,12 +56,20 @@ def _said(rule: "Rule", attempt: Attempt) -> str | None:
 
 
 def usual_mistake(attempt: Attempt) -> str | None:
-    """The sentence of the one listed mistake that gives the same in every case, at the same costs if these matter."""
-    sentences = {sentence for formula, sentence in attempt.exercise.mistakes if _gives_the_same(attempt, formula)}
-    return sentences.pop() if len(sentences) == 1 else None
+    """The sentence of the one listed mistake that explains every case; of two, none is said.
+
+    The first that shows in a part of the outcomes is said where none gives all of them.
+    """
+    mistakes = attempt.exercise.mistakes
+    for explains in (_gives_the_same, _gives_it_rounded):
+        sentences = {mistake.sentence for mistake in mistakes if explains(attempt, mistake.formula)}
+        if sentences:
+            return sentences.pop() if len(sentences) == 1 else None
+    return next((mistake.sentence for mistake in mistakes if _shows_in_a_part(attempt, mistake)), None)
 
 
 def _gives_the_same(attempt: Attempt, formula: Callable[..., Any]) -> bool:
+    """Whether it gives the same in every case, at the same costs if these matter."""
     calls = zip(attempt.outcomes, attempt.of(formula), attempt.rights, strict=True)
     if not all(_same_outcome(attempt.exercise, *outcomes) for outcomes in calls):
         return False
@@ -65,6 +77,34 @@ def _gives_the_same(attempt: Attempt, formula: Callable[..., Any]) -> bool:
         return True
     costs = zip(attempt.costs, known_costs(attempt.exercise, formula), strict=True)
     return all(max(pair) <= attempt.exercise.same_cost_ratio * min(pair) for pair in costs)
+
+
+def _gives_it_rounded(attempt: Attempt, formula: Callable[..., Any]) -> bool:
+    """Whether a single value is that of the formula, rounded to the digits that it has; whole ones also up or down."""
+    found, exact, right = plain(attempt.outcomes[0]), attempt.of(formula)[0], attempt.rights[0]
+    if isinstance(found, str):
+        found = amount(found, attempt.exercise.unit)
+    if attempt.exercise.cases or not is_number(found) or not is_number(exact) or not math.isfinite(found):
+        return False
+    last_digit = 10.0 ** int(Decimal(repr(float(found))).normalize().as_tuple().exponent)
+    allowed = last_digit if float(right).is_integer() else last_digit / 2
+    return abs(found - exact) < allowed and math.isclose(found, exact, rel_tol=_ROUNDED)
+
+
+def _shows_in_a_part(attempt: Attempt, mistake: Mistake) -> bool:
+    """Whether the part of the outcomes that the mistake changes is as it makes it, and not the right one."""
+    if not mistake.seen_in or attempt.costs:
+        return False
+    exercise = replace(attempt.exercise, words=())
+    try:
+        mine, theirs, right = (
+            [mistake.seen_in(plain(outcome)) for outcome in outcomes]
+            for outcomes in (attempt.outcomes, attempt.of(mistake.formula), attempt.rights)
+        )
+    except (TypeError, ValueError, IndexError, AttributeError):
+        return False
+    is_theirs = all(difference(*pair, exercise) is None for pair in zip(mine, theirs, strict=True))
+    return is_theirs and any(difference(*pair, exercise) for pair in zip(mine, right, strict=True))
 
 
 def _same_outcome(exercise: Exercise, found: Any, theirs: Any, right: Any) -> bool:
@@ -185,6 +225,7 @@ RULES_OF_CALLS: tuple[Rule, ...] = (
     right_numbers,
     constant,
     formulas.named_terms,
+    tensors.named_terms,
     formulas.dependence,
     constant_ratio,
     formulas.factor,

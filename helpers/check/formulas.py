@@ -16,6 +16,7 @@ from helpers.check.attempt import Attempt, Call
 from helpers.check.monomials import Monomial, fitted, fraction_text, is_plain
 from helpers.check.run import call
 from helpers.check.wording import call_text, numeral, sentence_list
+from helpers.exercises import Exercise
 
 _BASES = 6  # calls of which one argument is varied
 _CLOSE = 1e-9  # relative: two results are the same
@@ -182,8 +183,13 @@ def named_terms(attempt: Attempt) -> str | None:
     counts = np.round(solution * 24) / 24
     if rank < len(counts) or not np.allclose(shares @ counts, 1, rtol=0, atol=1e-7):
         return _one_term(attempt, table, sums)
-    wrong = {words: count for words, count in zip(exercise.terms, counts.tolist(), strict=True) if count != 1}
-    if not wrong or len(set(counts.tolist())) == 1:
+    return wrong_terms(exercise, counts.tolist())
+
+
+def wrong_terms(exercise: Exercise, counts: Sequence[float]) -> str | None:
+    """In words, the terms that are not counted once; None where all are alike, and a factor tells more."""
+    wrong = {words: count for words, count in zip(exercise.terms, counts, strict=True) if count != 1}
+    if not wrong or len(set(counts)) == 1:
         return None
     where = " below the bar" if exercise.over else ""
     return f"All is right{where} but {'; '.join(f'{words}: {_count(count)}' for words, count in wrong.items())}."
@@ -204,7 +210,7 @@ def _count(count: float) -> str:
     usual = {0: "missing", 0.5: "half of it", 2: "twice", -1: "the wrong sign"}
     if count in usual:
         return usual[count]
-    return f"{numeral(count)} times" if count > 1 else f"{numeral(float(f'{count:.3g}'))} of it"
+    return f"{numeral(count)} times" if abs(count) > 1 else f"{numeral(float(f'{count:.3g}'))} of it"
 
 
 def _one_term(attempt: Attempt, table: np.ndarray, sums: list[float]) -> str | None:

@@ -12,6 +12,7 @@ from torch.overrides import TorchFunctionMode
 
 from helpers.check.answers import Failed, difference, plain
 from helpers.check.attempt import Attempt
+from helpers.check.formulas import wrong_terms
 from helpers.check.monomials import fitted, is_plain
 from helpers.check.wording import numeral, sentence_list
 
@@ -149,6 +150,23 @@ def rounded_dtype(attempt: Attempt) -> str | None:
         wrong = sorted({str(mine.dtype).removeprefix("torch.") for mine, right in pairs if mine.dtype != right.dtype})
         return f"The numbers are right, in another dtype: {sentence_list(wrong)}."
     return None
+
+
+def named_terms(attempt: Attempt) -> str | None:
+    """Which of the tensors whose sum is the right one are missing, or counted wrongly."""
+    exercise, pairs = attempt.exercise, _tensors(attempt)
+    if not exercise.terms or not pairs or any(mine.shape != right.shape for mine, right in pairs):
+        return None
+    places = list(zip(exercise.inputs, pairs, strict=True))
+    columns = [
+        torch.cat([term(*arguments).double().expand_as(right).flatten() for arguments, (_, right) in places])
+        for term in exercise.terms.values()
+    ]
+    table, mine = torch.stack(columns, 1), torch.cat([mine.double().flatten() for mine, _ in pairs])
+    counts = (torch.linalg.lstsq(table, mine[:, None]).solution.flatten() * 24).round() / 24
+    allowed = (exercise.tolerance or 1e-6) * table.abs().sum(1)
+    is_sum = bool(((table @ counts - mine).abs() <= allowed).all())
+    return wrong_terms(exercise, counts.tolist()) if is_sum else None
 
 
 def partly_right(attempt: Attempt) -> str | None:

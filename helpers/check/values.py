@@ -22,6 +22,7 @@ _USUAL = (
     (1.024**3, "Are units of 1000 and of 1024 mixed?"),
     (2, "Is something counted twice, or half of it forgotten?"),
 )
+_NEAR = "That is near: is something rounded too far, here or on the way?"
 
 
 def quantity(attempt: Attempt) -> str | None:
@@ -39,7 +40,7 @@ def quantity(attempt: Attempt) -> str | None:
         for ratio in (factor, 1 / factor):
             if math.isclose(found / right, ratio, rel_tol=room) and not math.isclose(1, ratio, rel_tol=2 * room):
                 return question
-    return None
+    return _NEAR if math.isclose(found, right, rel_tol=0.1) else None
 
 
 def _steps(attempt: Attempt) -> Iterator[tuple[float, str]]:

@@ -16,4 +16,4 @@ from helpers.exercises import (
     nb06_roofline,
     nb07_transformer_budget,
 )
-from helpers.exercises.exercise import EXERCISES, GUESSES, Exercise, Guess
+from helpers.exercises.exercise import EXERCISES, GUESSES, Exercise, Guess, Mistake

@@ -4,14 +4,22 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
 DRAWS = 30  # random inputs beside the readable cases
 
 
-Mistake = tuple[Callable[..., Any], str]
+class Mistake(NamedTuple):
+    """A likely mistake: a formula that makes it, with the oracle's arguments, and the sentence that names it.
+
+    seen_in: takes from an outcome the part in which the mistake shows, where it leaves the rest as it is.
+    """
+
+    formula: Callable[..., Any]
+    sentence: str
+    seen_in: Callable[[Any], Any] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,8 +27,8 @@ class Exercise:
     """One exercise; each file writes its own with `exercise`, `parts` and `choices`, which put it on the list.
 
     oracle: `oracle(*case)` returns the right answer. Without cases the answer is a value, and it takes no arguments.
-    mistakes: pairs of a formula that makes a likely mistake, with the oracle's arguments, and the sentence that names
-        it.
+    mistakes: those that the check cannot read from the outcomes, or would word worse; at most eight, those of all
+        parts together.
     cases: the arguments of readable calls, one for each boundary that the statement names.
     draw: `draw(r)` gives the arguments of one more call, drawn with the `random.Random` r from the exercise's domain.
     tolerance: how far numbers may be off, relative to the right one; without it whole numbers must be equal, and
@@ -55,7 +63,7 @@ class Exercise:
     parts: Mapping[str, "Exercise"] = field(default_factory=dict)
     equivalent_slips: Mapping[str, str] = field(default_factory=dict)
     variables: Callable[..., Mapping[str, float]] | None = None
-    terms: Mapping[str, Callable[..., float]] = field(default_factory=dict)
+    terms: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     over: Callable[..., float] | None = None
     quantities: Mapping[str, float] = field(default_factory=dict)
     notebook: str = ""
@@ -99,20 +107,23 @@ def guess(name: str, because: str = "", *mistakes: tuple[Any, str]) -> None:
     GUESSES[name] = Guess(because, mistakes, _notebook)
 
 
-def part(right: Any, mistakes: Sequence[tuple[Any, str]] = (), name: str = "", **options: Any) -> Exercise:
-    """An exercise whose answer is the value `right`, or with cases the function `right`; `mistakes` are alike."""
+def part(right: Any, mistakes: Sequence[tuple[Any, ...]] = (), name: str = "", **options: Any) -> Exercise:
+    """An exercise whose answer is the value `right`, or with cases the function `right`.
+
+    `mistakes` are rows with the fields of `Mistake`; their formulas are values or functions, as `right` is.
+    """
     options = {"notebook": _notebook} | options
     if options.get("cases"):
-        return Exercise(name, right, mistakes, **options)
-    formulas = [(_constant(answer), sentence) for answer, sentence in mistakes]
-    return Exercise(name, _constant(right), formulas, **options)
+        return Exercise(name, right, [Mistake(*row) for row in mistakes], **options)
+    rows = [Mistake(_constant(answer), sentence) for answer, sentence in mistakes]
+    return Exercise(name, _constant(right), rows, **options)
 
 
 def _constant(value: Any) -> Callable[[], Any]:
     return lambda: value
 
 
-def exercise(name: str, right: Any, mistakes: Sequence[tuple[Any, str]] = (), **options: Any) -> None:
+def exercise(name: str, right: Any, mistakes: Sequence[tuple[Any, ...]] = (), **options: Any) -> None:
     """Put on the list an exercise with one answer, as `part` makes it. Options are the fields of `Exercise`."""
     EXERCISES[name] = part(right, mistakes, name, **options)
 

@@ -124,7 +124,7 @@ def shown(cells: Iterable[NotebookNode], path: Path) -> set[float]:
 def _answers(exercise: Exercise) -> set[float]:
     """What the right answer and the named wrong ones give in each case of an exercise."""
     found: set[float] = set().union(*map(_answers, exercise.parts.values()))
-    for answer in (exercise.oracle, *(formula for formula, _ in exercise.mistakes)):
+    for answer in (exercise.oracle, *(mistake.formula for mistake in exercise.mistakes)):
         for case in exercise.cases or ((),):
             with suppress(Exception):  # some mistakes are calls that fail
                 found |= {number.value for number in numbers(repr(answer(*copy.deepcopy(case))))}
