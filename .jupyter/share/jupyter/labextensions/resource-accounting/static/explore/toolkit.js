@@ -172,10 +172,11 @@ export function scrub(ui, { label, value, text = `${value}`, stops, set, read = 
   const nearest = stops.reduce((best, stop, k) => (closer(stop, stops[best], value) ? k : best), 0);
   const go = (place) => set(stops[Math.min(Math.max(place, 0), stops.length - 1)]);
   if (ui.own.typing === name) return typedInPlace(ui, { label, value, set, read });
-  const type = (first) => ui.keep({ typing: name, typed: first });
+  const type = (first) => ui.keep({ typing: name, first });
   return h("span", {
     class: "scrub", role: "spinbutton", tabindex: 0, "aria-label": label, "aria-valuetext": text, "data-link": link,
     "aria-valuenow": value, "aria-valuemin": stops[0], "aria-valuemax": stops.at(-1), "data-shown": label,
+    "data-focus": ui.own.typed === name ? "" : null,
     onpointerdown: (event) => {
       event.currentTarget.setPointerCapture(event.pointerId);
       event.currentTarget.focus({ preventScroll: true });
@@ -204,21 +205,27 @@ export function scrub(ui, { label, value, text = `${value}`, stops, set, read = 
 
 const closer = (one, other, value) => Math.abs(Math.log(one / value)) < Math.abs(Math.log(other / value));
 
+// Enter takes what was typed and Escape does not; both give the focus back to the number.
 function typedInPlace(ui, { label, value, set, read }) {
-  const done = (event) => {
-    const number = read(event.target.value.trim());
+  const { typing } = ui.own;
+  const close = (event) => {
+    if (ui.own.typing !== typing) return; // it is closed, and the field that goes away loses the focus
     ui.own.typing = null;
-    if (number === undefined) ui.say(`“${event.target.value}” is no number.`);
-    else set(number);
+    const text = event.target.value.trim();
+    const number = read(text);
+    if (event.key !== "Escape" && number !== undefined) set(number);
     ui.redraw();
+    if (event.key !== "Escape" && number === undefined) ui.say(`“${text}” is no number.`);
   };
   const onkeydown = (event) => {
-    if (event.key === "Enter") event.target.blur();
-    if (event.key === "Escape") ui.keep({ typing: null });
+    if (!["Enter", "Escape"].includes(event.key)) return;
+    event.stopPropagation();
+    ui.own.typed = typing;
+    close(event);
   };
   const size = Math.max(`${value}`.length, 4) + 1;
   const attributes = { type: "text", inputmode: "decimal", "aria-label": label, "data-focus": "", size };
-  return h("input", { ...attributes, class: "scrub", value: ui.own.typed ?? `${value}`, onblur: done, onkeydown });
+  return h("input", { ...attributes, class: "scrub", value: ui.own.first ?? `${value}`, onblur: close, onkeydown });
 }
 
 // "8192", "8_192", "8k", "1.5e3"; undefined for what is no number.
@@ -504,8 +511,10 @@ export function picture({ state: keys, given = [], check = () => "", draw, slide
       if (!ui.state) return;
       measure();
       morph(body, h("div", { class: "body" }, draw(ui)));
-      body.querySelector("[data-focus]:not(:focus)")?.select();
-      body.querySelector("[data-focus]:not(:focus)")?.focus({ preventScroll: true });
+      const wanted = body.querySelector("[data-focus]:not(:focus)");
+      wanted?.select?.();
+      wanted?.focus({ preventScroll: true });
+      ui.own.typed = null;
       light();
     }
 
