@@ -1,6 +1,8 @@
 """`compare`: how far a guess is from the value, in words; nothing before there is a guess."""
 
 import math
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -44,7 +46,7 @@ def said(*arguments, **options):
             "billion parameters",
             "You predicted 20 billion parameters; it is 40 billion parameters: too low by a factor of 2.",
         ),
-        (1020, 28, "%", "You predicted 1,020 %; it is 28 %: 992 points too high."),
+        (1020, 28, "%", "You predicted 1,020 %; it is 28 %: 990 points too high."),
         (2, 3, "%", "You predicted 2 %; it is 3 %: 1 point too low."),
         (np.float32(2), torch.tensor([2]), "", "You predicted 2; it is 2: exactly right."),
         (
@@ -57,9 +59,12 @@ def said(*arguments, **options):
         ((1, 13), (1, 12), "", "You predicted (1, 13); it is (1, 12): not as predicted."),
         ("View", "view", "", "You predicted 'View'; it is 'view': as predicted."),
         (torch.float32, "float32", "", "You predicted torch.float32; it is 'float32': as predicted."),
-        ((1, 2), 2, "B", "You predicted (1, 2); it is 2: not as predicted."),
-        (True, 2, "", "You predicted True; it is 2: not as predicted."),
-        (-math.inf, 1.0, "", "You predicted -inf; it is 1.0: not as predicted."),
+        ((1, 2), 3, "B", "You predicted 1 byte to 2 bytes; it is 3 bytes: 33 % too low."),
+        ("38 to 43 %", 40, "%", "You predicted 38 % to 43 %; it is 40 %: within your range."),
+        ("between 1e-3 and 2e-3", 4e-3, "", "You predicted 0.001 to 0.002; it is 0.004: too low by a factor of 2."),
+        ("30-40 MB", 45e6, "B", "You predicted 30 MB to 40 MB; it is 45 MB: 11 % too low."),
+        (-math.inf, 1.0, "", "You predicted -inf; it is 1: too low."),
+        (10**400, 2, "", "You predicted inf; it is 2: too high."),
         (math.inf, math.inf, "", "You predicted inf; it is inf: as predicted."),
         ("nan", math.nan, "", "You predicted 'nan'; it is nan: as predicted."),
     ],
@@ -72,17 +77,23 @@ def test_how_far_apart_they_are(guess, value, unit, words):
     ("guess", "value", "unit", "words"),
     [
         ("many", 2, "B", "'many' cannot be read as a number of B: write one, such as 2.5e9."),
-        ("about 90", 260, "days", "'about 90' cannot be read as a number of days: write one, such as 3."),
+        ("ninety nine", 260, "days", "'ninety nine' cannot be read as a number of days: write one, such as 3."),
         ("3/0", 1.5, "", "'3/0' cannot be read as a number: write one, such as 3."),
-        (10**400, 2, "", "which cannot be compared (OverflowError"),
-        (Hostile(), 2, "B", "an object of type Hostile"),
+        (True, 1.5, "", "True cannot be read as a number: write one, such as 3."),
+        (1j, 1.5, "", "1j cannot be read as a number"),
+        (said, 1.5, "", "<function said> cannot be read as a number"),
+        (torch.ones(3), 1.5, "", "a tensor of shape (3,) and dtype torch.float32 cannot be read as a number"),
+        (Hostile(), 1.5, "B", "an object of type Hostile cannot be read as a number of B"),
+        (True, (7, 8), "", "Several numbers are asked for, and True is none: write them as (1, 2)."),
+        (12, "view", "", "Write a word, not 12."),
     ],
 )
 def test_what_cannot_be_compared_is_said(guess, value, unit, words):
-    assert words in said(guess, value, unit)
+    message = said(guess, value, unit, because="It is 1.5.")
+    assert words in message and "1.5" not in message and "view" not in message
 
 
-@pytest.mark.parametrize("nothing", [..., None, (..., ...)], ids=repr)
+@pytest.mark.parametrize("nothing", [..., None, (..., ...), [1, ...], "", " "], ids=repr)
 def test_the_value_and_the_reason_are_hidden_until_there_is_a_guess(nothing):
     words = "Predict first: replace the ... by your guess in B and run the cell again."
     assert said(nothing, 12345, "B", because="It has 12345 numbers.") == words
@@ -116,6 +127,19 @@ def test_the_reason_is_said_after_a_guess():
         ("85,9 GB", 85.9, "GB"),
         ("1,000", 1000, ""),
         ("3 thousand", 3000, ""),
+        ("about 40", 40, "%"),
+        ("~40 or so", 40, "%"),
+        ("forty", 40, "%"),
+        ("4e1", 40, "%"),
+        (40.0, 40, "%"),
+        (Decimal(40), 40, "%"),
+        (Fraction(40), 40, "%"),
+        ({40}, 40, "%"),
+        (torch.tensor([40]), 40, "%"),
+        ("4 × 10⁷", 40e6, "FLOP"),
+        ("4*10**7 FLOP", 40, "MFLOP"),
+        ("2^10", 1024, ""),
+        ("none", 0, ""),
         ("140 G", 140e9, "B"),
     ],
 )
@@ -214,7 +238,7 @@ def test_a_near_guess_is_not_yet_the_mistake(listed):
         (20, "Between."),
         (40, "Between."),
         (34.5, "Nearest."),
-        (8.9, "5.62."),
+        (8.9, "5.6."),
         (40.1, "20 % too low."),
         (50, "exactly right."),
     ],
@@ -242,6 +266,7 @@ def test_a_disturbed_measurement_is_told_after_a_guess():
     quiet, disturbed = (Timing(1.0, 1.0, 1.0, 9, disturbed=late) for late in (False, True))
     assert said(60, 50, measured=[quiet]) == said(60, 50, measured=True)
     assert said(60, 50, measured=[quiet, disturbed]).endswith("The measurement was disturbed: run it again.")
+    assert "disturbed" in said(60, 50, because="A long reason." * 20, measured=[disturbed])
     assert "disturbed" not in said(..., 50, measured=[disturbed])
 
 

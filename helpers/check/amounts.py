@@ -17,6 +17,10 @@ _SPANS = {
     "year": 31_557_600,
 }  # fmt: skip
 _COUNTS = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
+_SMALL = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
+_TENS = ["ten", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
+_WORDS = {word: value for value, word in enumerate(_SMALL)} | {word: 10 * n for n, word in enumerate(_TENS, start=1)}
+_WORDS |= {"none": 0, "nothing": 0}
 # How many base units each unit is, and its base.
 _UNITS = {
     prefix + name: (factor, base)
@@ -50,6 +54,8 @@ def scale(unit: str) -> tuple[float, str]:
 
 _NUMBER = re.compile(r"([-+]?(?:\d[\d_,]*)?\.?\d+\.?(?:e[-+]?\d+)?) *(%?)(.*)", re.IGNORECASE)
 _FRACTION = re.compile(r"([-+]?\d+) ?/ ?(0*[1-9]\d*)")
+_SUPERSCRIPTS = {ord(high): low for high, low in zip("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789", strict=True)}
+_POWER = re.compile(r"^(?:([-+]?\d[\d.]*) ?(?:[×·*x]|times) ?)?(2|10) ?(?:\^|\*\*) ?([-+]?\d{1,3})")
 
 
 def amount(text: str, unit: str) -> float | None:
@@ -57,6 +63,8 @@ def amount(text: str, unit: str) -> float | None:
 
     >>> amount("40 MB", "B"), amount("3/4", ""), amount("half a year", "days"), amount("40B", "billion parameters")
     (40000000.0, 0.75, 182.625, 40.0)
+    >>> amount("forty", "%"), amount("4 × 10⁷", "FLOP"), amount("2^10 B", "KiB")
+    (40.0, 40000000.0, 1.0)
 
     Where no unit is asked for, it may be any word but one that is a unit of something else: "22 requests".
     """
@@ -77,12 +85,21 @@ def amount(text: str, unit: str) -> float | None:
 
 
 def _in_digits(text: str) -> str:
-    """The text with "a", "one" and "half a" as digits, and without words that change nothing."""
+    """The text with "a", "forty", "half a" and "10⁷" as digits, and without words that change nothing."""
     text = re.sub(r"^half an?\b", "0.5", text, flags=re.IGNORECASE)
-    text = re.sub(r"^(?:an?(?=\s+\S)|one\b)", "1", text, flags=re.IGNORECASE)
+    text = re.sub(r"^an?(?=\s+\S)", "1", text, flags=re.IGNORECASE)
+    text = re.sub(r"^[A-Za-z]+", lambda word: str(_WORDS.get(word[0].casefold(), word[0])), text)
+    text = re.sub(r"(?<=\d)[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+", lambda high: f"^{high[0].translate(_SUPERSCRIPTS)}", text)
+    text = _POWER.sub(_of_power, text)
     text = re.sub(r" ?per ?cent$", "%", text)
     text = re.sub(r"(?<=\d) (?=\d{3}\b)", "", text)  # 85 900 000
     return re.sub(r"(?<=\d) ?(?:times|x)$", "", text)
+
+
+def _of_power(match: re.Match[str]) -> str:
+    """A power of ten or two, or a multiple of it, as one number."""
+    times, base, exponent = match[1] or "1", match[2], match[3]
+    return f"{times}e{exponent}" if base == "10" else repr(float(times) * 2.0 ** int(exponent))
 
 
 def _number(digits: str) -> float:

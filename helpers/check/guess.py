@@ -1,21 +1,25 @@
 """`compare(guess, value)`: a prediction beside what came out, and how far apart they are."""
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from helpers import units
-from helpers.check.amounts import amount, scale
-from helpers.check.answers import difference, is_number, plain, untouched
+from helpers.check.amounts import scale
+from helpers.check.answers import difference, plain, untouched
+from helpers.check.estimates import Estimate, estimate, number, several
 from helpers.check.names import guess_named, no_guess
-from helpers.check.wording import error_text, printable
+from helpers.check.wording import error_text, first_short, printable
 from helpers.exercises import Exercise, Guess
 
 _SAME_RATIO = 5e-3  # relative, within which a guess is as good as right
 _COUNT_RATIO = 0.02  # relative, for counts above `_LARGE_COUNT`
+_MISTAKE_RATIO = 0.05  # relative, within which a guess is a mistake on the list
 _LARGE_COUNT = 100
 _LARGEST_COUNT = 1000  # whole numbers from here on are no counts, but amounts
+_TWO_LINES = 240  # characters of a plain text in a notebook; the reason gives way to what the guess did
 _MEASURED_RATIO = 0.25  # relative, since measurements scatter
 
 
@@ -37,51 +41,62 @@ def compare(
     >>> compare(..., 2_415_919_104, "B", because="An H100 has 80 GB.")
     Predict first: replace the ... by your guess in B and run the cell again.
 
-    Without a guess the value and `because` stay hidden, so that looking costs a guess. `unit` is the unit of the value
-    and of a guess that is a number; it may have a prefix, as "GB" or "KiB". A text may bring its own, as "40 MB".
+    Without a guess, or with one of another kind, value and `because` stay hidden, so that looking costs a guess. `unit`
+    is the unit of the value and of a guess that is a number; it may have a prefix, as "GB" or "KiB". A text may bring
+    its own, as "40 MB", and be rough, as "about 40", or a range, as "38 to 43".
     A `measured` value scatters, so a guess within a quarter of it is near enough: give True, or a list of the
     measurements that it comes from, and it is said if one was disturbed.
     `about` names the guess on the list `GUESSES`, whose sentences are said after one was made: in the cell they would
     give it away. Never raises.
     """
-    if untouched(guess):
+    if _is_missing(guess):
         in_unit = f" in {unit}" if unit else ""
         return Comparison(f"Predict first: replace the ... by your guess{in_unit} and run the cell again.")
     listed = guess_named(about) if about else Guess()
     if listed is None:
         return Comparison(no_guess(about))
     try:
-        unreadable = _unreadable(guess, value, unit, listed)
-        if unreadable:
-            return Comparison(unreadable)
-        prediction = _Prediction.of(guess, value, unit, bool(measured))
-        sentences = [prediction.verdict(), prediction.mistake(listed.mistakes), listed.because, because]
-        if isinstance(measured, list) and any(run.disturbed for run in measured):
-            sentences.append("The measurement was disturbed: run it again.")
-        return Comparison(" ".join(filter(None, sentences)))
+        asked_again = _asked_again(guess, plain(value), unit, listed)
+        if asked_again:
+            return Comparison(asked_again)
+        prediction = _Prediction.of(guess, plain(value), unit, bool(measured))
+        is_disturbed = isinstance(measured, list) and any(run.disturbed for run in measured)
+        disturbed = "The measurement was disturbed: run it again." if is_disturbed else ""
+        said = [prediction.verdict(), disturbed, prediction.mistake(listed.mistakes)]
+        forms = ([*said, listed.because, because], [*said, listed.because], said)
+        return Comparison(first_short(*(" ".join(filter(None, form)) for form in forms), longest=_TWO_LINES))
     except Exception as error:
-        return Comparison(f"You predicted {printable(guess)}, which cannot be compared ({error_text(error)}).")
+        return Comparison(f"Your guess {printable(guess)} cannot be compared ({error_text(error)}): write another one.")
 
 
-def _unreadable(guess: Any, value: Any, unit: str, listed: Guess) -> str | None:
-    """What to say of a text that is no number, where the value is one; None if no mistake on the list is that text."""
-    if not isinstance(guess, str) or _number_of(guess, unit) is not None or _number_of(value, unit) is None:
+def _is_missing(guess: Any) -> bool:
+    is_empty = isinstance(guess, str) and not guess.strip()
+    return is_empty or untouched(guess) or (isinstance(guess, list) and any(entry is ... for entry in guess))
+
+
+def _asked_again(guess: Any, value: Any, unit: str, listed: Guess) -> str | None:
+    """What to say of a guess of another kind than the value, without telling that; None for one of its kind."""
+    words = [wrong for wrong, _ in listed.mistakes if isinstance(wrong, str)]  # such as "error"
+    if any(_is_spelling(guess, word) for word in words):
         return None
-    if any(isinstance(wrong, str) and _is_spelling(guess, wrong) for wrong, _ in listed.mistakes):  # such as "error"
+    if number(value, unit) is not None:
+        if estimate(guess, unit) is not None:
+            return None
+        of_unit = f" of {unit}" if unit else ""
+        example = "2.5e9" if unit in ("B", "FLOP", "B/s", "FLOP/s") else "3"
+        return f"{printable(guess)} cannot be read as a number{of_unit}: write one, such as {example}."
+    if isinstance(value, str):
+        return _asked_for_words(guess, sorted({value, *words}))
+    if several(guess) is None:
+        return f"Several numbers are asked for, and {printable(guess)} is none: write them as (1, 2)."
+    return None
+
+
+def _asked_for_words(guess: Any, words: Sequence[str]) -> str | None:
+    if any(_is_spelling(guess, word) for word in words) or (len(words) == 1 and isinstance(guess, str)):
         return None
-    of_unit = f" of {unit}" if unit else ""
-    example = "2.5e9" if unit in ("B", "FLOP", "B/s", "FLOP/s") else "3"
-    return f"{printable(guess)} cannot be read as a number{of_unit}: write one, such as {example}."
-
-
-def _number_of(thing: Any, unit: str) -> float | None:
-    """A number of that unit, however it is spelled; None for anything else."""
-    thing = plain(thing)
-    while isinstance(thing, list) and len(thing) == 1:
-        thing = thing[0]
-    if isinstance(thing, str):
-        return amount(thing, unit)
-    return thing if is_number(thing) else None
+    which = " or ".join(map(repr, words)) if len(words) > 1 else "a word"
+    return f"Write {which}, not {printable(guess)}."
 
 
 def _is_spelling(found: Any, right: Any) -> bool:
@@ -99,25 +114,29 @@ class _Prediction:
     value: Any
     unit: str
     measured: bool
-    guessed: float | None
+    estimate: Estimate | None
     right: float | None
 
     @classmethod
     def of(cls, guess: Any, value: Any, unit: str, measured: bool) -> "_Prediction":
-        value = plain(value)
-        if isinstance(guess, str) and isinstance(value, list | tuple | set) and guess.count(",") == len(value) - 1:
-            guess = _entries(guess)
+        right = number(value, unit)
+        if right is None and isinstance(value, list | tuple | set) and not isinstance(guess, list | tuple):
+            guess = several(guess)
         if isinstance(value, set):  # in any order
-            guess = sorted(guess) if isinstance(guess, set | list | tuple) else guess
-            value = sorted(value)
-        return cls(guess, value, unit, measured, _number_of(guess, unit), _number_of(value, unit))
+            guess, value = (sorted(plain(things), key=str) for things in (guess, value))
+        return cls(guess, value, unit, measured, None if right is None else estimate(guess, unit), right)
+
+    @property
+    def guessed(self) -> float | None:
+        """The number that the guess is taken for: of a range the one nearest to the value."""
+        return None if self.estimate is None or self.right is None else self.estimate.nearest_to(self.right)
 
     @property
     def numbers(self) -> tuple[float, float] | None:
-        """Guess and value as numbers, where both are, and finite."""
-        if self.guessed is None or self.right is None:
+        """Guess and value as numbers, where both are, and the value is finite."""
+        if self.guessed is None or self.right is None or math.isnan(self.guessed) or not math.isfinite(self.right):
             return None
-        return (self.guessed, self.right) if math.isfinite(self.guessed) and math.isfinite(self.right) else None
+        return self.guessed, self.right
 
     @property
     def cannot_be_measured(self) -> bool:
@@ -137,15 +156,16 @@ class _Prediction:
         """Both, and how far apart they are."""
         if self.cannot_be_measured:
             return f"You predicted {printable(self.guess)}; here it cannot be measured."
-        if not self.numbers:
+        if not self.numbers or not self.estimate or self.right is None:
             verdict = "as predicted" if self.is_right else "not as predicted"
             return f"You predicted {printable(self.guess)}; it is {printable(self.value)}: {verdict}."
-        guess_text, value_text = (_with_unit(number, self.unit) for number in self.numbers)
-        return f"You predicted {guess_text}; it is {value_text}: {self._distance(*self.numbers)}."
+        ends = [_with_unit(end, self.unit) for end in dict.fromkeys(self.estimate)]
+        value_text = _with_unit(self.right, self.unit)
+        return f"You predicted {' to '.join(ends)}; it is {value_text}: {self._distance(*self.numbers)}."
 
     def _distance(self, guessed: float, right: float) -> str:
         if guessed == right:
-            return "exactly right"
+            return "within your range" if self.estimate and self.estimate.is_range else "exactly right"
         if _as_good(guessed, right) and _may_be_compared(guessed, right):
             return "as good as right"
         if self.is_right:
@@ -157,18 +177,16 @@ class _Prediction:
 
     def _how_far(self, guessed: float, right: float, side: str) -> str:
         if self.unit == "%":
-            points = _digits(abs(guessed - right))
+            points = _rough(abs(guessed - right))
             plural = "" if points == "1" else "s"
             return f"{points} point{plural} too {side}"
         factor = max(guessed / right, right / guessed)
         if factor >= 2:
-            return f"too {side} by a factor of {_digits(factor)}"
+            return f"too {side} by a factor of {_rough(factor)}"
         scatters = self.measured and isinstance(self.value, float)  # so it is no count, even where it is whole
         if not self.unit and not scatters and _are_counts(guessed, right):
             return f"{abs(guessed - right):.0f} too {side}"
-        percent = abs(guessed / right - 1) * 100
-        percent_text = f"{percent:.0f}" if percent >= 10 else f"{percent:.2g}"
-        return f"{percent_text} % too {side}"
+        return f"{_rough(abs(guessed / right - 1) * 100)} % too {side}"
 
     def mistake(self, mistakes: Sequence[tuple[Any, str]]) -> str | None:
         """The sentence of the listed mistake that is nearest to the guess, or what else the number may mean."""
@@ -178,46 +196,42 @@ class _Prediction:
         if named:
             _, sentence = min(named, key=lambda distance_and_sentence: distance_and_sentence[0])
             return sentence
-        if self.guessed and self.right and self.unit and not isinstance(self.guess, str):
+        if self.guessed and self.right and self.unit and not self._brings_unit:
             return _other_meaning(self.guessed, self.right, self.unit)
         return None
+
+    @property
+    def _brings_unit(self) -> bool:
+        return isinstance(self.guess, str) and bool(re.search(r"[a-df-zA-DF-Z%]", self.guess))
 
     def _named(self, mistakes: Sequence[tuple[Any, str]]) -> Iterator[tuple[float, str]]:
         """How far the guess is from each mistake that it may be, and the mistake's sentence."""
         for wrong, sentence in mistakes:
             if callable(wrong):
                 wrong = wrong(self.value)
-            if isinstance(wrong, tuple) and self.guessed is not None and self.right is not None:
+            if isinstance(wrong, tuple) and self.guessed is not None:
                 low, high = wrong
                 if low <= self.guessed <= high:
                     yield math.inf, sentence  # one that is a number counts more
             elif self._is_mistake(wrong):
-                yield self._distance_to(_number_of(wrong, self.unit)), sentence
+                yield self._distance_to(number(wrong, self.unit)), sentence
 
-    def _distance_to(self, number: float | None) -> float:
-        if self.guessed is None or number is None or math.isnan(number):
+    def _distance_to(self, wrong: float | None) -> float:
+        if self.guessed is None or wrong is None or math.isnan(wrong):
             return 0
-        return abs(self.guessed - number)
+        return abs(self.guessed - wrong)
 
     def _is_mistake(self, wrong: Any) -> bool:
-        number = _number_of(wrong, self.unit)
-        if self.guessed is None or number is None:
+        value = number(wrong, self.unit)
+        if self.guessed is None or self.right is None or value is None:
             return _is_spelling(self.guess, wrong)
-        if _both_nan(self.guessed, number) or self.guessed == number:
+        if _both_nan(self.guessed, value) or self.guessed == value:
             return True
-        if not self.unit and _are_counts(self.guessed, number):
-            is_near = _as_good(self.guessed, number)
+        if not self.unit and _are_counts(self.guessed, value):
+            is_near = _as_good(self.guessed, value)
         else:
-            is_near = math.isclose(self.guessed, number, rel_tol=_COUNT_RATIO)
-        is_nearer_than_right = self.right is None or 2 * abs(self.guessed - number) < abs(self.guessed - self.right)
-        return is_near and is_nearer_than_right
-
-
-def _entries(text: str) -> list[Any]:
-    """The words and numbers of "view, copy" or "(2, 3)"."""
-    words = [word.strip(" ()[]{}'\"") for word in text.split(",")]
-    numbers = [amount(word, "") for word in words]
-    return [word if number is None else number for word, number in zip(words, numbers, strict=True)]
+            is_near = math.isclose(self.guessed, value, rel_tol=_MISTAKE_RATIO)
+        return is_near and 2 * abs(self.guessed - value) < abs(self.guessed - self.right)
 
 
 def _both_nan(first: float | None, second: float | None) -> bool:
@@ -226,7 +240,7 @@ def _both_nan(first: float | None, second: float | None) -> bool:
 
 def _may_be_compared(guessed: float, right: float) -> bool:
     """Whether their ratio says anything."""
-    return bool(guessed and right) and (guessed < 0) == (right < 0)
+    return bool(guessed and right) and (guessed < 0) == (right < 0) and math.isfinite(guessed)
 
 
 def _as_good(guessed: float, right: float) -> bool:
@@ -277,19 +291,29 @@ def _percent_meaning(guessed: float, right: float) -> str | None:
     return None
 
 
-def _digits(number: float) -> str:
-    return f"{number:,.0f}" if 1000 <= abs(number) < 1e6 else f"{number:.3g}"
+def _digits(size: float) -> str:
+    return f"{size:,.0f}" if 1000 <= abs(size) < 1e6 else f"{size:.3g}"
 
 
-def _with_unit(number: float, unit: str) -> str:
+def _rough(size: float) -> str:
+    """A distance in two digits: nobody predicts more.
+
+    >>> [_rough(size) for size in (1, 2.947, 41.6, 108, 2048, 3e9)]
+    ['1', '2.9', '42', '110', '2,000', '3e9']
+    """
+    size = float(f"{size:.2g}")
+    return f"{size:,.0f}" if 10 <= size < 1e6 else f"{size:g}".replace("e+0", "e").replace("e+", "e")
+
+
+def _with_unit(size: float, unit: str) -> str:
     factor, base = scale(unit)
     if not unit:
-        return f"{number:.6g}" if isinstance(number, float) else str(number)
+        return f"{size:.6g}" if isinstance(size, float) else str(size)
     if unit.endswith("iB"):
-        return units.iec(number * factor)
+        return units.iec(size * factor)
     is_counted = unit.endswith(f" {base}")  # "billion parameters"
-    if unit == "%" or is_counted or (base == "s" and not number):  # "0 days"
-        return f"{_digits(number)} {unit}"
+    if unit == "%" or is_counted or (base == "s" and not size):  # "0 days"
+        return f"{_digits(size)} {unit}"
     if base == "s":
-        return units.duration(number * factor)
-    return units.si(number * factor, unit=base)
+        return units.duration(size * factor)
+    return units.si(size * factor, unit=base)

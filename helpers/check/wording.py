@@ -1,5 +1,6 @@
 """Things in words, each short enough for a verdict of two lines."""
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,7 +17,7 @@ def printable(thing: Any, render: Callable[[Any], str] = repr, longest: int = 80
     if isinstance(thing, torch.Tensor):
         return f"a tensor of shape {tuple(thing.shape)} and dtype {thing.dtype}"
     try:
-        text = " ".join(render(thing).split())
+        text = re.sub(r" at 0x[0-9a-fA-F]+", "", " ".join(render(thing).split()))
     except Exception:
         text = f"an object of type {type(thing).__name__}"
     if len(text) <= longest:
@@ -54,9 +55,9 @@ def _as_integer(number: Any) -> Any:
     return int(number) if is_short_and_whole else number
 
 
-def first_short(*forms: str) -> str:
+def first_short(*forms: str, longest: int = LONGEST) -> str:
     """The first of these forms of one verdict that fits into two lines; the last one if none does."""
-    return next((form for form in forms if len(form) <= LONGEST), forms[-1])
+    return next((form for form in forms if len(form) <= longest), forms[-1])
 
 
 def error_text(error: BaseException) -> str:
