@@ -448,6 +448,17 @@ def test_of_a_single_value_a_step_is_asked_for(ask, found, question):
     assert ask(7, found, quantities={"the 64 cards": 64}).message.endswith(question)
 
 
+MEANT = {"view": "A view writes nothing.", "copy": "A copy writes every number."}
+
+
+@pytest.mark.parametrize("word", ["copy", " Copy.", "COP"])
+def test_of_a_wrong_word_it_is_said_what_it_would_mean(ask, word):
+    assert ask("view", word, words=MEANT).message.endswith("is not it. A copy writes every number.")
+    assert ask("view", word, words=MEANT, mistakes=[("copy", "Not here.")]).message.endswith("Not here.")
+    said = ask(lambda n: ["view", "copy"][n], lambda n: word, words=MEANT, cases=[(0,), (1,)], draw=None).message
+    assert "A copy writes" in said or "does not depend on `n`" in said
+
+
 def test_of_two_mistakes_none_is_named_and_an_error_may_be_one(ask):
     mistakes = [(4, "You added."), (4, "You multiplied.")]
     assert ask(3, 4, mistakes=mistakes).message.endswith("The hint below may help.")

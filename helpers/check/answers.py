@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -134,7 +134,16 @@ def _sequence_difference(found: Any, right: Sequence[Any], exercise: Exercise, t
 # ---- Words
 
 
-def _word_difference(found: Any, right: Any, words: Sequence[str], tell: bool) -> str | None:
+def meaning(found: Any, exercise: Exercise) -> str | None:
+    """What the exercise says that this word would mean; None if it says nothing, or it is no word of its."""
+    if not isinstance(exercise.words, Mapping):
+        return None
+    return next(
+        (sentence for word, sentence in exercise.words.items() if _word(word) == _word(found, exercise.words)), None
+    )
+
+
+def _word_difference(found: Any, right: Any, words: Collection[str], tell: bool) -> str | None:
     is_word = isinstance(found, str) or "dtype" in type(found).__name__.casefold()
     if is_word and isinstance(right, str) and _word(found, words or [right]) == _word(right):
         return None
@@ -145,7 +154,7 @@ def _word_difference(found: Any, right: Any, words: Sequence[str], tell: bool) -
     return f"expected {right!r}, got {printable(found)}" if tell else f"{printable(found)} is not it"
 
 
-def _word(found: Any, words: Sequence[str] = ()) -> str:
+def _word(found: Any, words: Collection[str] = ()) -> str:
     """A word without what does not matter in it; and where its beginning says which of the words it is, that one."""
     text = re.sub(r"[^a-z0-9]", "", str(found).casefold().rpartition("torch.")[2].replace("/s", "persecond"))
     text = re.sub(r"^([bt]?)fp?(?=\d)", r"\1float", text.replace("half", "float16"))  # bf16, fp8_e4m3

@@ -16,7 +16,7 @@ import torch
 
 from helpers.check import errors, formulas, tensors
 from helpers.check.amounts import amount
-from helpers.check.answers import Failed, difference, is_number, plain
+from helpers.check.answers import Failed, difference, is_number, meaning, plain
 from helpers.check.attempt import Attempt
 from helpers.check.costs import dearest, known_costs
 from helpers.check.monomials import fraction_text, is_plain
@@ -113,6 +113,11 @@ def _same_outcome(exercise: Exercise, found: Any, theirs: Any, right: Any) -> bo
     if isinstance(right, torch.Tensor) and isinstance(found, torch.Tensor) != isinstance(theirs, torch.Tensor):
         return False  # elsewhere a tensor is a spelling of a number
     return difference(found, theirs, exercise) is None
+
+
+def chosen_word(attempt: Attempt) -> str | None:
+    """What the word would mean that the answer says in the call which is shown."""
+    return meaning(plain(attempt.outcomes[attempt.shown]), attempt.exercise)
 
 
 def dear_op(attempt: Attempt) -> str | None:
@@ -214,7 +219,7 @@ def sometimes_off_by_one(attempt: Attempt) -> str | None:
 Rule = Callable[[Attempt], str | None]
 RULES: tuple[Rule, ...] = (usual_mistake,)
 RULES_OF_COSTS: tuple[Rule, ...] = (dear_op,)
-RULES_OF_VALUES: tuple[Rule, ...] = (quantity,)
+RULES_OF_VALUES: tuple[Rule, ...] = (chosen_word, quantity)
 # These need several calls: of a single value they would give the answer away, and of costs they say nothing.
 RULES_OF_CALLS: tuple[Rule, ...] = (
     errors.raised,
@@ -242,6 +247,7 @@ RULES_OF_CALLS: tuple[Rule, ...] = (
     tensors.reduced,
     tensors.sizes,
     tensors.decisions,
+    chosen_word,
     tensors.entries,
     tensors.partly_right,
     tensors.not_finite,

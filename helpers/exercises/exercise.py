@@ -33,7 +33,8 @@ class Exercise:
     draw: `draw(r)` gives the arguments of one more call, drawn with the `random.Random` r from the exercise's domain.
     tolerance: how far numbers may be off, relative to the right one; without it whole numbers must be equal, and
         others within 1e-6.
-    words: the words that may be answered. unit: that of the answer, or of the cost.
+    words: the words that may be answered; where it is a mapping, with what each would mean, a sentence that is true in
+        every case and that a wrong word is answered with. unit: that of the answer, or of the cost.
     in_place: the first argument itself must become the result.
     cost: a right answer must also cost no more than `allowed_ratio` times the oracle's: the name of a field of what
         `count` gives, as "bytes_eager". `counted_at` lists the arguments at which it is counted, if not those of the
@@ -53,7 +54,7 @@ class Exercise:
     cases: Sequence[tuple[Any, ...]] = ()
     draw: Callable[[random.Random], tuple[Any, ...]] | None = None
     tolerance: float | None = None
-    words: Sequence[str] = ()
+    words: Sequence[str] | Mapping[str, str] = ()
     unit: str = ""
     in_place: bool = False
     cost: str = ""
@@ -133,8 +134,11 @@ def parts(name: str, *, equivalent_slips: Mapping[str, str] | None = None, **eac
     EXERCISES[name] = Exercise(name, tuple, parts=each, equivalent_slips=equivalent_slips or {}, notebook=_notebook)
 
 
-def choices(name: str, words: Sequence[str], **each: tuple[Any, ...]) -> None:
-    """Put on the list an exercise that chooses among words: of each part the right one, then its `mistakes`."""
+def choices(name: str, words: Sequence[str] | Mapping[str, str], **each: tuple[Any, ...]) -> None:
+    """Put on the list an exercise that chooses among words: of each part the right one, then its `mistakes`.
+
+    What is said of a wrong word is its sentence among these, or else what `words` says that it would mean.
+    """
     chosen = {letter: part(right, mistakes, words=words) for letter, (right, *mistakes) in each.items()}
     EXERCISES[name] = Exercise(name, tuple, parts=chosen, notebook=_notebook)
 

@@ -47,16 +47,22 @@ parts("decode_patterns",
         "in_bfloat16_it_is = -(1 + 32 / 128) * (2 * (129 - 127))": "2 · 2 = 2²",
         "in_bfloat16_it_is = -(1 + 32 / 128) * (129 - 127) ** 2": "2 · 2 = 2²"})
 
-_FORMATS = ("float64", "float32", "tfloat32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2", "float4_e2m1fn")
-_FOUR = ("float32", "It would do, but it has 4 bytes, and the budget is 2.")
-_LONG = ("tfloat32", "A tfloat32 has 19 bits, and is never stored: in memory it takes the 4 bytes of float32.")
-_TWO = ("float16", "float16 would do, but it has two bytes.")
+_FORMATS = {
+    "float64": "float64 has 8 bytes, reaches 1.8e308, and its gap at 1 is 2^-52.",
+    "float32": "float32 has 4 bytes, reaches 3.4e38, and its gap at 1 is 2^-23.",
+    "tfloat32": "A tfloat32 has 19 bits, and is never stored: in memory it takes the 4 bytes of float32.",
+    "float16": "float16 has 2 bytes, ends at 65504, and its gap at 1 is 2^-10.",
+    "bfloat16": "bfloat16 has 2 bytes, reaches 3.4e38, and its gap at 1 is 2^-7.",
+    "float8_e4m3fn": "E4M3 has 1 byte, ends at 448, and its gap at 1 is 1/8.",
+    "float8_e5m2": "E5M2 has 1 byte, ends at 57344, and its gap at 1 is 1/4.",
+    "float4_e2m1fn": "E2M1 has 4 bits, and ends at 6.",
+}
 choices("choose_format", _FORMATS,
-    a=("bfloat16", ("float16", "float16 ends at 65504: 10^38 needs more exponent bits."), _FOUR, _LONG),
-    b=("float16", ("bfloat16", "bfloat16 near 1 is spaced 2^-7 = 0.0078: 1.001 rounds to 1."), _FOUR, _LONG),
+    a=("bfloat16", ("float16", "float16 ends at 65504: 10^38 needs more exponent bits.")),
+    b=("float16", ("bfloat16", "bfloat16 near 1 is spaced 2^-7 = 0.0078: 1.001 rounds to 1.")),
     c=("float8_e4m3fn",
-       ("float8_e5m2", "It holds 400, too, but with two fraction bits; another one-byte format has three."), _TWO),
-    d=("float8_e5m2", ("float8_e4m3fn", "E4M3 ends at 448."), _TWO))
+       ("float8_e5m2", "It holds 400, too, but with two fraction bits; another one-byte format has three.")),
+    d=("float8_e5m2", ("float8_e4m3fn", "E4M3 ends at 448.")))
 
 exercise("first_missing_integer",
     lambda fraction_bits: 2 ** (fraction_bits + 1) + 1, [

@@ -253,7 +253,11 @@ exercise("bottleneck",
            (3, 4, 1.1, 4, 4), (4, 3, 1.1, 4, 4),
            (2**20, 2**20, 1.5, 2**20, 2**20), (2**20, 2**20, 0.2, 2**20, 2**21),
            (2**20, 2**20, 0.5, 2**20, 2**21), (2**20, 2**20, 1.0, 2**20, 2**21), (2**20, 2**20, 1.5, 2**20, 2**21)],
-    draw=_draw_point, words=("impossible", "neither", "memory", "compute"))
+    draw=_draw_point,
+    words={"impossible": "'impossible' says that it was faster than the roof allows.",
+           "neither": "'neither' says that it took more than 1.5 times as long as the roof allows.",
+           "memory": "'memory' says that its bytes take longer than its FLOPs, and most of the time.",
+           "compute": "'compute' says that its bytes take no longer than its FLOPs, which take most of the time."})
 
 
 choices("above_the_roof", ("cache", "clock", "dtype", "count"),
