@@ -3,6 +3,7 @@
 import copy
 import csv
 import sys
+from dataclasses import replace
 
 import nbformat
 import pytest
@@ -111,11 +112,18 @@ EACH = [pytest.param(one, id=name, marks=[] if name in QUICK else pytest.mark.sl
 
 
 @pytest.mark.parametrize("exercise", EACH)
-def test_a_recorded_answer_gets_the_verdict_of_the_answer_itself(exercise):
-    wrong = [(formula,) if exercise.cases else (formula(),) for formula, *_ in exercise.mistakes[:1]]
-    for given in [right(exercise), *wrong, (...,)]:
-        recorded = record(given, request(exercise.name))
-        assert check(exercise.name, *answers(exercise.name, recorded)) == check(exercise.name, *given)
+def test_a_right_answer_that_is_recorded_is_right(exercise):
+    for given, status in ((right(exercise), "correct"), ((...,), "not attempted")):
+        assert check(exercise.name, *answers(exercise.name, record(given, request(exercise.name)))).status == status
+
+
+@pytest.mark.parametrize("name", ["card_in_gb", "devices_needed", "to_halves", "swap_rows"])
+def test_a_wrong_answer_that_is_recorded_gets_the_sentence_of_the_answer_itself(name):
+    exercise = EXERCISES[name]
+    formula, sentence, *_ = exercise.mistakes[0]
+    given = formula if exercise.cases else formula()
+    verdict = check(name, *answers(name, record((given,), request(name))))
+    assert verdict == check(name, given) and verdict.message.endswith(sentence)
 
 
 def test_what_is_recorded_is_plain_data():
@@ -149,7 +157,7 @@ def _pickled_call():
 # ---- Marks
 
 
-LIMITS = marks.Limits(cell=60, total=600, memory=4 * 10**9, jail=marks.jail())
+LIMITS = marks.Limits(cell=300, total=900, memory=4 * 10**9, jail=marks.jail())
 
 
 def test_a_file_that_is_no_notebook_of_the_course_is_a_row(tmp_path):
@@ -184,12 +192,12 @@ def lesson(**stubs):
     return given
 
 
-def marked(tmp_path, notebook, **limits):
+def marked(tmp_path, notebook):
     """Verdict and sentence by exercise."""
     file = tmp_path / "ann" / "any name.ipynb"
     file.parent.mkdir()
     nbformat.write(notebook, file)
-    rows = marks.mark(file, file.parent, "ann", marks.Limits(**(vars(LIMITS) | limits)))
+    rows = marks.mark(file, file.parent, "ann", LIMITS)
     assert [path.name for path in file.parent.iterdir()] == [file.name]
     return {row.exercise: (row.verdict, row.sentence) for row in rows}
 
@@ -198,17 +206,18 @@ SOLUTIONS = {task.name: task.solution for task in exercises(read(START))}
 
 
 @pytest.mark.slow
-def test_right_and_wrong_answers_are_marked_as_the_check_would(tmp_path):
+def test_right_and_wrong_answers_are_marked_as_the_check_would_and_nothing_leaves_the_machine(tmp_path):
     wrong = "def devices_needed(parameters, memory, per_parameter=16):\n    return 0\n\n\ncheck(devices_needed)"
-    half = "fastest_writing = 1 / 0\ncheck(fastest_writing)"
-    given = lesson(**(SOLUTIONS | {"devices_needed": wrong, "fastest_writing": half}))
+    calls_home = 'import socket\nsocket.create_connection(("192.0.2.1", 80), timeout=5)\ncheck(fastest_writing)'
+    given = lesson(**(SOLUTIONS | {"devices_needed": wrong, "fastest_writing": calls_home}))
     for cell in given.cells:
         if cell.cell_type == "code":  # what is stored earns nothing
             cell.outputs = [new_output("execute_result", {"text/plain": "✓ correct"})]
     found = marked(tmp_path, given)
     assert [found[name][0] for name in SOLUTIONS] == ["correct", "correct", "not yet", "not yet"]
     assert "devices_needed(" in found["devices_needed"][1]
-    assert found["fastest_writing"][1] == "Its cell raised ZeroDivisionError: division by zero."
+    assert found["fastest_writing"][1].startswith("Its cell raised ")
+    assert not LIMITS.jail or "Network is unreachable" in found["fastest_writing"][1]
 
 
 TAMPER = """
@@ -235,28 +244,33 @@ check(devices_needed)
 """
 
 
+@pytest.fixture
+def impatient(monkeypatch):
+    """An endless cell is given up after two seconds; any other may take as long as it takes on a busy machine."""
+
+    async def run(kernel, source, at_least=0):
+        kernel.limits = replace(LIMITS, cell=2 if source == ENDLESS else LIMITS.cell)
+        return await original(kernel, source, at_least)
+
+    original = marks.Kernel.run
+    monkeypatch.setattr(marks.Kernel, "run", run)
+
+
 @pytest.mark.slow
-def test_a_hostile_notebook_earns_what_its_answers_earn(tmp_path):
+def test_a_hostile_notebook_earns_what_its_answers_earn(tmp_path, impatient):
     hostile = {"card_in_gb": TAMPER, "tokens_before_deadline": PEEK, "devices_needed": ENDLESS}
-    found = marked(tmp_path, lesson(**(SOLUTIONS | hostile)), cell=20)
+    found = marked(tmp_path, lesson(**(SOLUTIONS | hostile)))
     assert [found[name][0] for name in SOLUTIONS] == ["not yet", "not yet", "not yet", "look"]
     assert found["card_in_gb"][1] != "correct." and "KeyError" in found["tokens_before_deadline"][1]
-    assert found["devices_needed"][1] == "It had not come to an end after 20 seconds."
+    assert found["devices_needed"][1] == "It had not come to an end after 2 seconds."
     assert "the notebook names EXERCISES" in found["fastest_writing"][1]
 
 
 @pytest.mark.slow
 def test_what_ends_the_kernel_ends_the_marking_of_this_notebook_alone(tmp_path):
-    found = marked(tmp_path, lesson(**(SOLUTIONS | {"devices_needed": "import os\nos._exit(0)"})))
-    assert [found[name][0] for name in SOLUTIONS] == ["correct", "correct", "not run", "not run"]
+    found = marked(tmp_path, lesson(card_in_gb=SOLUTIONS["card_in_gb"], devices_needed="import os\nos._exit(0)"))
+    assert [found[name][0] for name in SOLUTIONS] == ["correct", "not attempted", "not run", "not run"]
     assert "The kernel ended in code cell " in found["devices_needed"][1]
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not LIMITS.jail, reason="this system has neither bwrap nor unshare")
-def test_nothing_leaves_the_machine(tmp_path):
-    source = 'import socket\nsocket.create_connection(("192.0.2.1", 80), timeout=5)\ncheck("card_in_gb", 1)'
-    assert "Network is unreachable" in marked(tmp_path, lesson(card_in_gb=source))["card_in_gb"][1]
 
 
 # ---- A student's own progress
