@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -258,146 +258,28 @@ def _attention_backward(query: Tensor, key: Tensor, value: Tensor, out: Tensor, 
 
 
 def _multihead(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    embed_dim: int,
-    num_head: int,
-    qkv_weight: Tensor,
-    qkv_bias: Tensor,
-    proj_weight: Tensor,
-    proj_bias: Tensor,
-    mask: Tensor | None = None,
-    need_weights: bool = True,
-    average_attn_weights: bool = True,
-    mask_type: int | None = None,
+    query: Tensor, key: Tensor, value: Tensor, num_head: int, qkv_weight: Tensor, qkv_bias: Tensor, **rest: Any
 ) -> Tensor:
     """nn.MultiheadAttention in one op; a mask chooses."""
     parts = zip((query, key, value), qkv_weight.chunk(3), qkv_bias.chunk(3), strict=True)
     heads = [F.linear(x, weight, bias).unflatten(-1, (num_head, -1)).transpose(1, 2) for x, weight, bias in parts]
     attended, weights = _attend(*heads)
-    if need_weights and average_attn_weights:
+    if rest.get("need_weights", True) and rest.get("average_attn_weights", True):
         weights.mean(1)
-    return F.linear(attended.transpose(1, 2).flatten(2), proj_weight, proj_bias)
+    return F.linear(attended.transpose(1, 2).flatten(2), rest["proj_weight"], rest["proj_bias"])
 
 
-def _encoder_layer(
-    src: Tensor,
-    embed_dim: int,
-    num_heads: int,
-    qkv_weight: Tensor,
-    qkv_bias: Tensor,
-    proj_weight: Tensor,
-    proj_bias: Tensor,
-    use_gelu: bool,
-    norm_first: bool,
-    eps: float,
-    norm_weight_1: Tensor,
-    norm_bias_1: Tensor,
-    norm_weight_2: Tensor,
-    norm_bias_2: Tensor,
-    ffn_weight_1: Tensor,
-    ffn_bias_1: Tensor,
-    ffn_weight_2: Tensor,
-    ffn_bias_2: Tensor,
-    mask: Tensor | None = None,
-    mask_type: int | None = None,
-) -> None:
+def _encoder_layer(src: Tensor, num_heads: int, use_gelu: bool, **rest: Any) -> None:
     """nn.TransformerEncoderLayer in one op. Where the norms stand does not change the sum."""
-    attention = qkv_weight, qkv_bias, proj_weight, proj_bias
-    x = src + _multihead(src, src, src, embed_dim, num_heads, *attention, need_weights=False)
-    x = F.layer_norm(x, (embed_dim,), norm_weight_1, norm_bias_1)
-    up = F.linear(x, ffn_weight_1, ffn_bias_1)
-    x = x + F.linear(F.gelu(up) if use_gelu else F.relu(up), ffn_weight_2, ffn_bias_2)
-    F.layer_norm(x, (embed_dim,), norm_weight_2, norm_bias_2)
-
-
-_LSTM, _GRU = 2, 3  # the modes of recurrent ops, as cuDNN numbers them; 0 and 1 are plain, with ReLU and with tanh
-_GATES = {0: 1, 1: 1, _LSTM: 4, _GRU: 3}
-
-
-def _cell(mode: int, given: Tensor, hidden: Tensor, state: Tensor) -> Tensor:
-    """The next state from the products with the input and with the state, (rows, gates · size) each."""
-    if mode == _LSTM:
-        forget, enter, leave, new = (given + hidden).chunk(4, -1)
-        memory = forget.sigmoid() * state + enter.sigmoid() * new.tanh()
-        return leave.sigmoid() * memory.tanh()
-    if mode == _GRU:
-        given_gates, given_new = given.tensor_split([2 * state.shape[-1]], -1)
-        hidden_gates, hidden_new = hidden.tensor_split([2 * state.shape[-1]], -1)
-        reset, update = (given_gates + hidden_gates).sigmoid().chunk(2, -1)
-        new = (given_new + reset * hidden_new).tanh()
-        return new + update * (state - new)
-    return (given + hidden).tanh()
-
-
-def _cell_backward(mode: int, grad: Tensor, state: Tensor) -> None:
-    """The gradients of the gates from that of the next state, (rows, size) each, which is first added up."""
-    grad = grad + grad
-    if mode == _LSTM:
-        memory = grad + aten.tanh_backward(grad * state, state)
-        _ = grad * state, memory * state, memory * state, memory * state, memory * state
-        _ = [aten.sigmoid_backward(grad, state) for _ in range(3)], aten.tanh_backward(grad, state)
-    elif mode == _GRU:
-        _ = grad * state, grad * (state - state), grad - grad * state
-        new = aten.tanh_backward(grad, state)
-        _ = new * state, new * state, [aten.sigmoid_backward(grad, state) for _ in range(2)]
-    else:
-        aten.tanh_backward(grad, state)
-
-
-def _recurrent(mode: int, rows: int, layers: Sequence[Sequence[Tensor]], biases: bool, backward: bool = False) -> None:
-    """Recurrent layers over `rows` = texts · steps; of each the weights (gates · size, inputs), (gates · size, size).
-
-    Then the biases, if there are some, and what projects the state. Backward: each product, its gradients twice.
-    """
-    for to_gates, from_state, *more in layers:
-        x, state = (to_gates.new_empty(rows, weight.shape[1]) for weight in (to_gates, from_state))
-        memory = to_gates.new_empty(rows, to_gates.shape[0] // _GATES[mode])
-        projection = more[2 * biases :]
-        products = [(x, to_gates), (state, from_state), *((memory, weight) for weight in projection)]
-        if backward:
-            grads = [(to_gates.new_empty(rows, weight.shape[0]), inputs, weight) for inputs, weight in products]
-            _ = [(grad @ weight, grad.mT @ inputs) for grad, inputs, weight in grads]
-            _ = [grads[0][0].sum(0) for _ in more[: 2 * biases]]
-            _cell_backward(mode, memory, memory)
-        else:
-            given, hidden, *_ = (
-                F.linear(inputs, weight, bias)
-                for (inputs, weight), bias in itertools.zip_longest(products, more[: 2 * biases])
-            )
-            _cell(mode, given, hidden, memory)
-
-
-def _mkldnn_rnn(input: Tensor, mode: int, has_biases: bool, **rest: Any) -> None:
-    first = 1 if "weight4" in rest else 0  # backward they are called weight1 to weight4
-    weights = [rest[f"weight{i}"] for i in range(first, first + (4 if has_biases else 2))]
-    _recurrent(mode, input.shape[:-1].numel(), [weights], has_biases, backward="grad_output" in rest)
-
-
-def _cudnn_rnn(input: Tensor, weight: list[Tensor], weight_stride0: int, mode: int, **rest: Any) -> None:
-    layers = [weight[i : i + weight_stride0] for i in range(0, len(weight), weight_stride0)]
-    _recurrent(mode, input.shape[:-1].numel(), layers, weight_stride0 > 3, backward="grad_output" in rest)
-
-
-def _fused_cell(input_gates: Tensor, hidden_gates: Tensor, state: Tensor, *biases: Tensor | None) -> None:
-    mode = _LSTM if input_gates.shape[-1] == 4 * state.shape[-1] else _GRU
-    given, hidden = (
-        gates if bias is None else gates + bias
-        for gates, bias in itertools.zip_longest((input_gates, hidden_gates), biases)
-    )
-    _cell(mode, given, hidden, state)
+    x = src + _multihead(src, src, src, num_heads, need_weights=False, **rest)
+    x = F.layer_norm(x, x.shape[-1:], rest["norm_weight_1"], rest["norm_bias_1"])
+    up = F.linear(x, rest["ffn_weight_1"], rest["ffn_bias_1"])
+    x = x + F.linear(F.gelu(up) if use_gelu else F.relu(up), rest["ffn_weight_2"], rest["ffn_bias_2"])
+    F.layer_norm(x, x.shape[-1:], rest["norm_weight_2"], rest["norm_bias_2"])
 
 
 def _trilinear(
-    i1: Tensor,
-    i2: Tensor,
-    i3: Tensor,
-    expand1: list[int],
-    expand2: list[int],
-    expand3: list[int],
-    sumdim: list[int],
-    unroll_dim: int = 1,
+    i1: Tensor, i2: Tensor, i3: Tensor, expand1: list, expand2: list, expand3: list, sumdim: list, **_: Any
 ) -> Tensor:
     """nn.Bilinear: two sums of products; the first over the dimensions that the third factor does not have."""
     letters = "abcdefghij"[: i1.dim() + len(expand1)]
@@ -446,47 +328,6 @@ def _pdist_backward(grad: Tensor, self: Tensor, p: float, pdist: Tensor) -> None
     torch.cat([both, both]).sum(0)  # to the one row and, less, to the other
 
 
-def _adam(decoupled: bool, self: list[Tensor], **rest: Any) -> None:
-    """One step of Adam, per weight as torch.optim's loop over the parameters takes it; AdamW if decoupled."""
-    weights = grads = _all_in_one(self, rest)
-    if rest["weight_decay"]:
-        weights, grads = (weights * 0.5, grads) if decoupled else (weights, grads + 0.5 * weights)
-    mean = weights + 0.5 * (grads - weights)
-    square = weights * 0.5 + 0.5 * (grads * grads)
-    if rest["amsgrad"]:
-        square = torch.maximum(square, square)
-    _ = weights + 0.5 * mean / (square.sqrt() / 0.5 + 0.5)
-
-
-def _sgd(
-    self: list[Tensor], momentum: float, dampening: float, nesterov: bool, is_first_step: bool, **rest: Any
-) -> None:
-    weights = grads = _all_in_one(self, rest)
-    if rest["weight_decay"]:
-        grads = grads + 0.5 * weights
-    if momentum and not is_first_step:
-        kept = weights * 0.5
-        kept = kept + 0.5 * grads if dampening else kept + grads
-        grads = grads + 0.5 * kept if nesterov else kept
-    _ = weights + 0.5 * grads
-
-
-def _adagrad(self: list[Tensor], **rest: Any) -> None:
-    weights = grads = _all_in_one(self, rest)
-    if rest["weight_decay"]:
-        grads = grads + 0.5 * weights
-    square = weights + 0.5 * (grads * grads)
-    _ = weights + 0.5 * grads / (square.sqrt() + 0.5)
-
-
-def _all_in_one(parameters: list[Tensor], options: dict[str, Any]) -> Tensor:
-    """As many elements as all parameters have; their gradients are negated to maximize, divided if they were scaled."""
-    weights = parameters[0].new_empty(sum(tensor.numel() for tensor in parameters))
-    if options["maximize"]:
-        weights = -weights
-    return weights if options.get("grad_scale") is None else weights / 0.5
-
-
 DEFINITIONS: dict[str, Callable[..., Any]] = {
     **dict.fromkeys(("var", "var_mean"), _var),  # the mean is a step on the way
     # One comparison per bound; torch._refs spends two more operations on NaN.
@@ -496,23 +337,11 @@ DEFINITIONS: dict[str, Callable[..., Any]] = {
     "equal": lambda self, other: (self == other).all(),
     **dict.fromkeys(("_native_multi_head_attention", "_triton_multi_head_attention"), _multihead),
     "_transformer_encoder_layer_fwd": _encoder_layer,
-    **dict.fromkeys(("mkldnn_rnn_layer", "mkldnn_rnn_layer_backward"), _mkldnn_rnn),
-    **dict.fromkeys(("_cudnn_rnn", "_cudnn_rnn_backward", "miopen_rnn", "miopen_rnn_backward"), _cudnn_rnn),
-    "_thnn_fused_lstm_cell": lambda input_gates, hidden_gates, cx, input_bias=None, hidden_bias=None: _fused_cell(
-        input_gates, hidden_gates, cx, input_bias, hidden_bias
-    ),
-    "_thnn_fused_gru_cell": lambda input_gates, hidden_gates, hx, input_bias=None, hidden_bias=None: _fused_cell(
-        input_gates, hidden_gates, hx, input_bias, hidden_bias
-    ),
     "_trilinear": _trilinear,
     "_cdist_forward": _distances,
     "_cdist_backward": _distances_backward,
     "_pdist_forward": _pdist,
     "_pdist_backward": _pdist_backward,
-    "_fused_adam": partial(_adam, False),
-    "_fused_adamw": partial(_adam, True),
-    "_fused_sgd": _sgd,
-    "_fused_adagrad": _adagrad,
 }
 for _kind in ("flash_attention", "efficient_attention", "cudnn_attention", "fused_attention_overrideable"):
     for _device in ("", "_for_cpu"):
@@ -611,6 +440,71 @@ def _bags(name: str, named: dict, out: Any) -> Number:
     return max(rows - _numel(out), 0) + (_numel(out) if is_mean else 0) + (rows if is_scaled else 0)
 
 
+class Cell(NamedTuple):
+    """A recurrent cell: its gates, and its FLOPs for each number of the state, without products and biases."""
+
+    gates: int
+    forward: int
+    backward: int
+
+
+# By the mode of a recurrent op, as cuDNN numbers them. A sigmoid takes 4, the derivative of it or of a tanh 3.
+CELLS = {
+    0: Cell(1, 2, 4),  # with ReLU: sum of the gates, function; sum of the gradients, derivative
+    1: Cell(1, 2, 4),  # with tanh
+    2: Cell(4, 4 + 3 * 4 + 2 + 4, 1 + 5 + 5 + 4 * 3),  # LSTM: sums, 3 sigmoids, 2 tanh, memory and state
+    3: Cell(3, 2 + 2 * 4 + 3 + 3, 1 + 5 + 2 + 3 * 3),  # GRU: sums, 2 sigmoids, the new state, its mix with the old
+}
+
+
+RECURRENT = names("""
+    mkldnn_rnn_layer mkldnn_rnn_layer_backward _cudnn_rnn _cudnn_rnn_backward miopen_rnn miopen_rnn_backward
+""")
+
+
+def _recurrent(name: str, named: dict, out: Any) -> Number:
+    """Layers over `rows` = texts · steps: each weight is a product, backward two; biases are added, or summed up."""
+    weights = named.get("weight") or [value for key, value in named.items() if key.startswith("weight")]
+    if named.get("has_biases") is False:  # oneDNN is given something in their place
+        weights = weights[:2]
+    cell, rows = CELLS[named["mode"]], named["input"].shape[:-1].numel()
+    products = 2 * rows * sum(weight.numel() for weight in weights if weight.dim() == 2)
+    biases = sum(bias.numel() for bias in weights if bias.dim() == 1)
+    to_gates = weights[:: named.get("weight_stride0", len(weights))]  # the first of each layer
+    states = rows * sum(weight.shape[0] for weight in to_gates) // cell.gates
+    if "grad_output" in named:
+        return 2 * products + (rows - 1) * biases + cell.backward * states
+    return products + rows * biases + cell.forward * states
+
+
+def _fused_cell(name: str, named: dict, out: Any) -> Number:
+    """The cell of one step, given the products."""
+    cell, numbers = CELLS[2 if "lstm" in name else 3], named["input_gates"].numel()
+    biases = [named.get("input_bias"), named.get("hidden_bias")]
+    return cell.forward * numbers // cell.gates + sum(bias is not None for bias in biases) * numbers
+
+
+# One step of torch.optim for each weight, as its loop over the parameters takes it: plain, and what a setting adds.
+STEPS: dict[str, tuple[int, dict[str, int]]] = {
+    "_fused_adam": (13, {"weight_decay": 2, "amsgrad": 1}),
+    "_fused_adamw": (13, {"weight_decay": 1, "amsgrad": 1}),
+    "_fused_sgd": (2, {"weight_decay": 2, "momentum": 2, "dampening": 1, "nesterov": 2}),
+    "_fused_adagrad": (8, {"weight_decay": 2}),
+}
+WITH_MOMENTUM = names("momentum dampening nesterov")  # what has no part in the first step
+
+
+def _step(name: str, named: dict, out: Any) -> Number:
+    """Gradients are negated to maximize, and divided if they were scaled."""
+    each, more = STEPS[name]
+    if named.get("is_first_step") or not named.get("momentum"):
+        more = {setting: flops for setting, flops in more.items() if setting not in WITH_MOMENTUM}
+    each += sum(flops for setting, flops in (more | {"maximize": 1}).items() if named[setting])
+    if named.get("grad_scale") is not None:
+        each += 1
+    return each * sum(weight.numel() for weight in named["self"])
+
+
 RULES: dict[str, Callable[..., Number]] = {
     **dict.fromkeys(ELEMENTARY | REDUCTIONS | SCANS, _elementary),
     **dict.fromkeys(MOVES | EMPTY, lambda *_: 0),
@@ -620,6 +514,11 @@ RULES: dict[str, Callable[..., Number]] = {
     **dict.fromkeys(CONVOLUTIONS, _convolution),
     **dict.fromkeys(POOLS, _windows),
     **dict.fromkeys(("_embedding_bag", "_embedding_bag_forward_only"), _bags),
+    **{
+        f"{op}{way}": _recurrent for op in ("mkldnn_rnn_layer", "_cudnn_rnn", "miopen_rnn") for way in ("", "_backward")
+    },
+    **dict.fromkeys(("_thnn_fused_lstm_cell", "_thnn_fused_gru_cell"), _fused_cell),
+    **dict.fromkeys(STEPS, _step),
 }
 
 # ---- The FLOPs of a call.

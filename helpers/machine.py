@@ -218,12 +218,13 @@ def _matmul_time(size: int, dtype: torch.dtype, where: torch.device, seconds: fl
         return torch.mm(a, b, out=out)
 
     def multiply_scaled() -> Tensor:  # float8 is multiplied with scales, and wants the second matrix by columns
-        return torch._scaled_mm(a, b.t(), one, one, out_dtype=torch.bfloat16)
+        each = one, F.ScalingType.TensorWise
+        return F.scaled_mm(a, b.t(), *each, *each, output_dtype=torch.bfloat16)
 
     call = multiply_scaled if dtype.itemsize == 1 else multiply
     try:
         return timing.measure(call, seconds=seconds, threads=threads)
-    except (RuntimeError, NotImplementedError) as error:
+    except (RuntimeError, NotImplementedError, AttributeError) as error:  # an older PyTorch has no scaled_mm
         reason = str(error).splitlines()[0]
         raise ValueError(f"{name(where)} cannot multiply {dtype} matrices of {size} × {size}: {reason}") from error
 
