@@ -31,17 +31,16 @@ guess("outlier_in_int8", "All weights of a row share its scale, and so its step,
 
 parts("decode_patterns",
     in_bfloat16_it_is=part(-5.0, [  # -(1 + 32/128) * 2^(129 - 127)
-        (-1.0, "You forgot the hidden 1: the significand is 1 + fraction/128."),
-        (5.0, "Look at the first bit again: the number is negative."),
-        (-2.5, "The bias is 127, one less than the middle."),
-        (-132.0, "You read the fraction as an integer: it is 32/128, since the field has 7 bits."),
-        (-(1.25 * 2.0**129), "You forgot the bias: the exponent is the field minus 127."),
+        (-1.0, "That is the fraction alone, times the power: what stands before it in a normal number?"),
+        (5.0, "The size is right: what does the first bit say?"),
+        (-2.5, "Half of it, as with a bias of 128: it is one less than the middle of the field."),
+        (-132.0, "You read the fraction field as an integer: with 7 bits it counts 128ths."),
+        (-(1.25 * 2.0**129), "So large? The exponent field is stored with the bias added: take that off."),
     ]),
     in_float8_it_is=part(3 / 8 * 2**-6, [
-        ((1 + 3 / 8) * 2**-6, "An exponent field of all zeros has no hidden 1."),
-        ((1 + 3 / 8) * 2**-7, "In an exponent field of all zeros the hidden 1 is gone, and the power is that of 1."),
-        (3 / 8 * 2**-7, "The hidden 1 is gone, as it should; but the power stays that of exponent field 1."),
-        *[(rounded, "That is rounded: write all its digits, or a product.") for rounded in (0.0059, 0.00586, 0.005859)],
+        ((1 + 3 / 8) * 2**-6, "The power is right: but does an exponent field of all zeros have a hidden 1?"),
+        ((1 + 3 / 8) * 2**-7, "You read it like a normal number: an exponent field of all zeros is read otherwise."),
+        (3 / 8 * 2**-7, "No hidden 1, that is right. The power is not field minus bias here: it stays that of field 1."),
     ]),
     equivalent_slips={
         "in_bfloat16_it_is = -(1 + 32 / 128) * (2 * (129 - 127))": "2 · 2 = 2²",
@@ -66,13 +65,16 @@ choices("choose_format", _FORMATS,
 
 exercise("first_missing_integer",
     lambda fraction_bits: 2 ** (fraction_bits + 1) + 1, [
-    (lambda f: 2 ** (f + 1), "That one is still there: it is a power of two. The next one is not."),
-    (lambda f: 2 ** (f + 1) - 1,
-     "That one is still there, and so is the next: all integers up to a power of two exist."),
-    (lambda f: 2**f + 1, "The hidden 1 counts: 2 ** (fraction_bits + 1), in brackets."),
-    (lambda f: 2 ^ (f + 1) + 1, "In Python ^ is not a power (it compares bits): write **."),
-    (lambda f: 2.0 ** (f + 1) + 1,
-     "The formula is right, but from 52 on a Python float cannot hold it: use integers, as in 2 ** n."),
+    (lambda fraction_bits: 2 ** (fraction_bits + 1),
+     "The gap becomes 2 there, but that number itself is still there, as every power of two."),
+    (lambda fraction_bits: 2 ** (fraction_bits + 1) - 1,
+     "Is that the largest integer of so many bits? It is still there: which one is not?"),
+    (lambda fraction_bits: 2**fraction_bits + 1,
+     "From 2 ** fraction_bits on the gap is 1, and no integer is missing yet: the hidden 1 is a digit, too."),
+    (lambda fraction_bits: 2 ^ (fraction_bits + 1) + 1,
+     "In Python ^ is no power, it compares bits: a power is written **."),
+    (lambda fraction_bits: 2.0 ** (fraction_bits + 1) + 1,
+     "Python's own float is a format as well, and misses that integer from 52 bits on: keep to integers."),
     ],
     cases=[(7,), (10,), (23,), (2,), (52,)], draw=lambda r: (r.randint(1, 60),), tolerance=0)
 
@@ -91,15 +93,16 @@ def _draw_terms(r: random.Random) -> tuple[torch.Tensor]:
 
 
 exercise("stable_sum",
-    lambda v: v.double().sum().to(v.dtype), [
-    (lambda v: _running_sum(v, v.dtype, v.dtype),
-     "The accumulator still has the dtype of the values, so the sum stops growing."),
-    (lambda v: _running_sum(v, v.dtype, torch.float32),
-     "You changed the dtype after the loop: by then the small terms are gone. Change the accumulator."),
-    *[(add, "Near 1e8 float32's gap is 8, so a float32 sum loses the 1: add in float64, and convert only the sum.")
-      for add in (torch.sum, lambda v: _running_sum(v, torch.float32, v.dtype))],
-    (lambda v: v.sum().double(), "You widened the sum: convert the values before you add."),
-    (lambda v: v.double().sum(), "The sum is right, but its dtype is float64: return it in the dtype of the values."),
+    lambda values: values.double().sum().to(values.dtype), [
+    (lambda values: _running_sum(values, values.dtype, values.dtype),
+     "The running total has the dtype of the values: once it is large, its gaps swallow the small terms."),
+    (lambda values: _running_sum(values, values.dtype, torch.float32),
+     "You changed the dtype after the loop: by then the small terms are gone."),
+    (torch.sum,
+     "float32 is wide enough for 16-bit values, but not for its own: near 1e8 its gap is 8, and the 1 is lost."),
+    (lambda values: _running_sum(values, torch.float32, values.dtype),
+     "float32 is wide enough for 16-bit values, but not for its own: near 1e8 its gap is 8, and the 1 is lost."),
+    (lambda values: values.sum().double(), "You widened the sum: what was lost on the way does not come back."),
     ],
     cases=[(torch.ones(1000, dtype=torch.bfloat16),), (torch.full((2000,), 0.01, dtype=torch.bfloat16),),
            (torch.ones(5000, dtype=torch.float16),), (torch.tensor([2.0**24, 1.0, 1.0, -(2.0**24)]),),
@@ -112,23 +115,26 @@ def _loss_scale(largest: float | torch.Tensor, limit: float = 65504.0) -> float:
 
 
 exercise("loss_scale",
-    lambda g: _loss_scale(g.abs().max()), [
-    (lambda g: _loss_scale(g.max()),
-     "You looked at the largest gradient with its sign: a large negative one overflows too."),
-    (lambda g: _loss_scale(g.abs().min()),
-     "You looked at the smallest gradient: it is the largest that overflows first."),
-    (lambda g: _loss_scale(g.abs().max(), 65519.99),
-     "Up to 65520 a product rounds back to 65504, so it is not infinite; but it is beyond the largest number."),
-    (lambda g: _loss_scale(g.abs().max(), 65536.0), "float16 ends at 65504, not at 65536."),
-    *[(lambda g, turn=turn: 2.0 ** turn(log2(65504 / g.abs().max().item())),
-       "Round log2 down: rounded up, the scale lets the largest gradient exceed 65504.") for turn in (ceil, round)],
-    (lambda g: 2.0 ** torch.floor(torch.log2(65504 / g.abs().max())).item(),
-     "In float32 the ratio or its log2 is rounded, up where it lies just below a power of two: take .item() first."),
-    (lambda g: floor(log2(65504 / g.abs().max().item())), "That is the exponent: raise 2 to it."),
-    (lambda g: 65504 / g.abs().max().item(), "That is no power of two: multiplying by it rounds the gradients."),
-    (lambda g: 2.0 ** floor(log2(g.abs().max().item() / 65504)),
-     "You divided the other way round: 65504 over the gradient."),
+    lambda gradients: _loss_scale(gradients.abs().max()), [
+    (lambda gradients: _loss_scale(gradients.max()),
+     "You looked at the largest gradient with its sign: a large negative one overflows, too."),
+    (lambda gradients: _loss_scale(gradients.abs().max(), 65519.99),
+     "Up to 65520 a product rounds back to 65504 and stays finite. But it exceeds the largest number."),
+    (lambda gradients: _loss_scale(gradients.abs().max(), 65536.0),
+     "float16 ends one gap below 65536: at 65504."),
+    (lambda gradients: 2.0 ** ceil(log2(65504 / gradients.abs().max().item())),
+     "Rounded up, the scale takes the largest gradient beyond 65504."),
+    (lambda gradients: 2.0 ** torch.floor(torch.log2(65504 / gradients.abs().max())).item(),
+     "In float32 the ratio is rounded, up where it lies just below a power of two: take .item() first."),
+    (lambda gradients: floor(log2(65504 / gradients.abs().max().item())),
+     "That is the exponent: the scale is 2 to it."),
+    (lambda gradients: 65504 / gradients.abs().max().item(),
+     "That uses the range to the full, but it is no power of two: multiplying by it rounds every gradient."),
+    (lambda gradients: 2.0 ** floor(log2(gradients.abs().max().item() / 65504)),
+     "Upside down: small gradients need a large scale."),
     ],
+    variables=lambda gradients: {"gradients.abs().max()": gradients.abs().max().item(),
+                                 "gradients.abs().min()": gradients.abs().min().item()},
     cases=[(torch.tensor([1e-8, 2e-5, -3e-4]),), (torch.tensor([-3.0, 2.0, 1e-7]),), (torch.tensor([65504.0]),),
            (torch.tensor([65504.5]),), (torch.tensor([65510.0]),), (torch.tensor([1.9999]),),
            (torch.tensor([63.968754]),), (torch.tensor([2.0, -1.0]),), (torch.full((100,), 1e-3),)],
@@ -136,15 +142,14 @@ exercise("loss_scale",
 
 exercise("quantised_bytes",
     lambda weights, bits, block: weights * bits // 8 + -(-weights // block), [
-    (lambda n, bits, block: n * bits // 8, "You forgot the scales: each block has one more byte."),
-    (lambda n, bits, block: n * bits // 8 + 1, "You counted one scale in all: every block has one."),
-    (lambda n, bits, block: n * bits // 8 + n // block, "The last block has a scale even where it is not full."),
-    (lambda n, bits, block: n * bits // 8 + n // block + 1, "That is one scale too many where all blocks are full."),
-    (lambda n, bits, block: -(-n // block) * (block * bits // 8 + 1),
+    (lambda weights, bits, block: weights * bits // 8 + weights // block,
+     "weights // block counts the full blocks: the last one has a scale even where it is shorter."),
+    (lambda weights, bits, block: weights * bits // 8 + weights // block + 1,
+     "You add a scale for the rest. Where all blocks are full, there is no rest."),
+    (lambda weights, bits, block: -(-weights // block) * (block * bits // 8 + 1),
      "You filled up the last block: its scale is whole, but it stores only the weights that it has."),
-    (lambda n, bits, block: n * bits + -(-n // block), "The weights are still in bits: a byte has 8."),
-    (lambda n, bits, block: n * (bits // 8) + -(-n // block),
-     "Below 8 bits, bits // 8 is 0: multiply before you divide."),
+    (lambda weights, bits, block: weights * (bits // 8) + -(-weights // block),
+     "bits // 8 is 0 below 8 bits: a weight may have less than a byte, and several share one."),
     ],
     cases=[(64, 4, 32), (48, 4, 32), (10, 4, 32), (16, 8, 128), (70_000_000_000, 4, 16)],
     terms={"the weights": lambda weights, bits, block: weights * bits // 8,
@@ -154,23 +159,26 @@ exercise("quantised_bytes",
 
 
 def _round_to(
-    value: float, e: int, f: int, lowest: int = 0, limit: int = 0, count: Callable[..., int] = round
+    value: float, exponent_bits: int, fraction_bits: int, *,
+    lowest: int = 0, limit: int = 0, count: Callable[..., int] = round,
 ) -> float:
     """By the definition, in fractions, or with a mistake.
 
     `lowest` moves the end of the normal numbers down and `limit` the largest number up, both by powers of two, and
     `count` rounds the magnitude to gaps.
     """
-    bias, exact = 2 ** (e - 1) - 1, abs(Fraction(value))
+    bias, exact = 2 ** (exponent_bits - 1) - 1, abs(Fraction(value))
     power = 1 - bias - lowest
     while exact >= Fraction(2) ** (power + 1):
         power += 1
-    kept = count(exact / Fraction(2) ** (power - f)) * Fraction(2) ** (power - f)
-    return math.copysign(math.inf if kept > (2 - Fraction(1, 2**f)) * 2 ** (bias + limit) else float(kept), value)
+    gap = Fraction(2) ** (power - fraction_bits)
+    kept = count(exact / gap) * gap
+    largest = (2 - Fraction(1, 2**fraction_bits)) * 2 ** (bias + limit)
+    return math.copysign(math.inf if kept > largest else float(kept), value)
 
 
-def _largest(e: int, f: int) -> float:
-    return (2 - 2.0**-f) * 2.0 ** (2 ** (e - 1) - 1)
+def _largest(exponent_bits: int, fraction_bits: int) -> float:
+    return (2 - 2.0**-fraction_bits) * 2.0 ** (2 ** (exponent_bits - 1) - 1)
 
 
 def _gap(value: float, e: int, f: int) -> float:
@@ -187,26 +195,23 @@ def _draw_value(r: random.Random) -> tuple[float, int, int]:
 
 
 _HALF = Fraction(1, 2)
-_SHRINKS = "Below the smallest normal number the gap stays the same; yours goes on shrinking."
 exercise("round_to",
-    _round_to, [
-    (lambda x, e, f: _round_to(x, e, f, lowest=2000), _SHRINKS),
-    (lambda x, e, f: _round_to(x, e, f, lowest=1), "The lowest power is 2^(1 - bias): exponent field 0 has that of 1."),
-    (lambda x, e, f: 0.0 if abs(x) < 2.0 ** (2 - 2 ** (e - 1)) else _round_to(x, e, f),
-     "Below the smallest normal number there are subnormal numbers, 2^(1 - bias - F) apart: yours becomes 0."),
-    (lambda x, e, f: _round_to(x, e, f, count=floor), "You cut off what does not fit: round to the nearest number."),
-    (lambda x, e, f: _round_to(x, e, f, count=floor if x > 0 else ceil), "You round down: take the nearest number."),
-    (lambda x, e, f: _round_to(x, e, f, count=lambda n: floor(n + _HALF)),
-     "A tie goes to the even code, and yours always goes away from zero."),
-    (lambda x, e, f: _round_to(x, e, f, count=lambda n: floor(n + _HALF) if x > 0 else ceil(n - _HALF)),
-     "A tie goes to the even code, and yours always goes up."),
-    (lambda x, e, f: _round_to(x, e, f, limit=2000), "You forgot the largest number: beyond it is infinity."),
-    (lambda x, e, f: min(max(_round_to(x, e, f), -_largest(e, f)), _largest(e, f)),
-     "What rounds beyond the largest number becomes infinity; yours stays at the largest."),
-    (lambda x, e, f: math.copysign(math.inf, x) if abs(x) > _largest(e, f) else _round_to(x, e, f),
-     "Round first, then look whether the result is beyond the largest number."),
-    (lambda x, e, f: abs(_round_to(x, e, f)) if math.isinf(_round_to(x, e, f)) else _round_to(x, e, f),
-     "The infinity of a negative value is negative."),
+    lambda value, exponent_bits, fraction_bits: _round_to(value, exponent_bits, fraction_bits), [
+    (lambda *given: _round_to(*given, lowest=2000),
+     "Near zero your gaps go on shrinking: in the subnormal range all have the size of the last one."),
+    (lambda *given: _round_to(*given, lowest=1),
+     "Your subnormal range begins one power too low: exponent field 0 has the power of field 1."),
+    (lambda value, *bits: 0.0 if abs(value) < 2.0 ** (2 - 2 ** (bits[0] - 1)) else _round_to(value, *bits),
+     "Below the smallest normal number yours is 0: there are subnormal numbers."),
+    (lambda *given: _round_to(*given, count=floor),
+     "You cut off what does not fit, as int and floor do: the format keeps the nearest number."),
+    (lambda *given: _round_to(*given, count=lambda gaps: floor(gaps + _HALF)),
+     "Halfway between two numbers yours goes away from zero, as at school: a tie goes to the even code."),
+    (lambda *given: _round_to(*given, limit=2000), "However large the value, yours keeps it: a format ends somewhere."),
+    (lambda value, *bits: min(max(_round_to(value, *bits), -_largest(*bits)), _largest(*bits)),
+     "Beyond the largest number yours stays there, as some float8 do: by the IEEE rule it becomes infinity."),
+    (lambda value, *bits: math.copysign(math.inf, value) if abs(value) > _largest(*bits) else _round_to(value, *bits),
+     "What is a little beyond the largest number may still round down to it: round first, then look."),
     ],
     cases=[(257.0, 8, 7), (259.0, 8, 7), (255.0, 8, 7), (-0.1, 4, 3), (0.0, 5, 10), (1e-6, 5, 10), (2.98e-8, 5, 10),
            (2.99e-8, 5, 10), (65504.0, 5, 10), (65519.0, 5, 10), (65520.0, 5, 10), (65530.0, 5, 10), (-70000.0, 5, 10),
