@@ -40,7 +40,7 @@ parts("decode_patterns",
     in_float8_it_is=part(3 / 8 * 2**-6, [
         ((1 + 3 / 8) * 2**-6, "The power is right: but does an exponent field of all zeros have a hidden 1?"),
         ((1 + 3 / 8) * 2**-7, "You read it like a normal number: an exponent field of all zeros is read otherwise."),
-        (3 / 8 * 2**-7, "No hidden 1, that is right. The power is not field minus bias here: it stays that of field 1."),
+        (3 / 8 * 2**-7, "No hidden 1, that is right. But the power is not field minus bias: it stays that of field 1."),
     ]),
     equivalent_slips={
         "in_bfloat16_it_is = -(1 + 32 / 128) * (2 * (129 - 127))": "2 · 2 = 2²",
