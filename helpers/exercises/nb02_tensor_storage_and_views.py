@@ -62,19 +62,20 @@ def _draw_cell(r: random.Random) -> tuple[int, tuple[int, ...]]:
 exercise("index_at",
     _index_at, [
     (lambda offset, shape: _index_at(offset, shape, "F"),
-     "Your first index runs fastest: in a contiguous tensor it is the last."),
+     "Your first index runs fastest, as if columns lay in a row: in a contiguous tensor it is the last."),
     (lambda offset, shape: _index_at(offset, shape, "F")[::-1],
      "You divided by the first size first: the last index runs fastest, so start there."),
     (lambda offset, shape: _index_at(offset, shape)[::-1],
-     "You collected the indices from the last to the first: turn them round."),
+     "The digits are right. The loop finds the last index first: which one does a tuple begin with?"),
     (lambda offset, shape: tuple(offset // stride for stride in _dense(shape)),
-     "You divided by the strides but took no remainder: an index stays below its size."),
+     "A quotient by the stride goes on counting where the dimension begins anew: an index stays below its size."),
     (lambda offset, shape: tuple(offset % size for size in shape),
-     "You took each remainder of the whole offset: divide by the stride first."),
+     "You took each remainder of the whole offset: the indices behind have used up a part of it."),
     (lambda offset, shape: tuple(offset // math.prod(shape[k:]) % size for k, size in enumerate(shape)),
-     "The stride of a dimension is the product of the sizes behind it, without its own."),
-    (_exchanged, "You exchanged the two: the remainder is the index, the quotient is what is left for the others."),
-    (lambda offset, shape: divmod(offset, shape[-1]), "Any number of dimensions may come: loop over the shape."),
+     "You took a dimension's own size into its stride: a step jumps over the dimensions behind it alone."),
+    (_exchanged, "divmod gives quotient and remainder, in this order: which is the index, which is what is left?"),
+    (lambda offset, shape: divmod(offset, shape[-1]),
+     "That is right for two dimensions: any number of them may come, so go through the shape."),
     ],
     cases=[(7, (3, 4)), (23, (2, 3, 4)), (13, (2, 3, 4)), (0, (5,)), (1234, (10, 10, 20))], draw=_draw_cell)
 
@@ -92,21 +93,18 @@ def _draw_line(r: random.Random) -> tuple[torch.Tensor, int]:
 
 exercise("windows",
     lambda x, size: x.unfold(0, size, 1), [
-    *((lambda x, size, more=more: _windows(x, size, more), "Count again: n elements have n − size + 1 windows.")
-      for more in (-1, 1)),
+    (lambda x, size: _windows(x, size, -1), "A window is missing: count once more how many places it can start at."),
     (lambda x, size: _windows(x, size, strides=(1, 1)),
-     "You assumed that neighbours are one cell apart; a column or x[::2] has another x.stride(0)."),
+     "You assumed that neighbours are one cell apart. Of a column, or of x[::2], they are not: ask x."),
     (lambda x, size: _windows(x, size, offset=0),
-     "You started at the beginning of the storage: x may be a slice, which starts at x.storage_offset()."),
+     "You gave the offset 0, the beginning of the storage: x may be a slice that starts further on."),
     *((lambda x, size, step=step: _windows(x, size, strides=(size * step(x), step(x))),
-       "The next window starts one element further, not one window further.")
+       "Your next window starts where the last one ends, as a row of a matrix does: here they overlap.")
       for step in (lambda x: 1, lambda x: x.stride(0))),
     (lambda x, size: x.unfold(0, size, size),
-     "Those windows do not overlap: neighbouring windows start one element apart."),
+     "Your next window starts where the last one ends: unfold's last argument is the step from one to the next."),
     (lambda x, size: torch.stack([x[i : i + size] for i in range(len(x) - size + 1)]),
-     "They are copied, as by stack, clone or contiguous; strides alone can do it."),
-    (lambda x, size: _windows(x.contiguous(), size),
-     "x is copied first, as by contiguous() or clone(): use x.stride(0) instead."),
+     "Each window is written anew, as stack, cat and clone do: two strides on the old storage describe them all."),
     ],
     cases=[(torch.arange(10.0), 3), (torch.arange(10), 10), (torch.arange(20.0)[4:12], 2),
            (torch.arange(24.0)[::2], 4), (torch.arange(12.0).view(3, 4)[:, 1], 2)],
@@ -148,8 +146,8 @@ def _fewest(shape: tuple[int, ...], stride: tuple[int, ...]) -> int:
 
 
 def _merging(merge: Callable[..., bool]) -> Callable[..., int]:
-    """The count where the neighbours k and k + 1 merge if `merge(their sizes and strides)` says so."""
-    return lambda n, s: len(n) - sum(merge(n[k], n[k + 1], s[k], s[k + 1]) for k in range(len(n) - 1))
+    """The count where two neighbours merge if `merge(size, next size, stride, next stride)` says so."""
+    return lambda shape, stride: len(shape) - sum(map(merge, shape, shape[1:], stride, stride[1:]))
 
 
 def _draw_strided(r: random.Random) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -163,20 +161,22 @@ def _draw_strided(r: random.Random) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 exercise("fewest_dimensions",
     _fewest, [
-    (lambda n, s: 1 if list(s) == _dense(n) else len(n),
-     "Not contiguous, and yet some neighbours may merge: look at each pair."),
-    (lambda n, s: 1 + sum(map(operator.ne, s[:-1], _dense(n))),
-     "You compared with a fresh tensor: what counts is the next dimension's own stride, whatever it is."),
-    (lambda n, s: len(n) - (_fewest(n, s) < len(n)),
-     "Each pair that merges takes one dimension away, not only the first."),
-    (_merging(lambda n, n1, s, s1: s == n * s1), "A step must jump over the whole next dimension: which size is that?"),
-    (_merging(lambda n, n1, s, s1: s == n1), "You compared with the next size alone: the next stride counts, too."),
-    *((_merging(merge), "Falling strides are not enough: a step has to fit the row exactly.")
-      for merge in (lambda n, n1, s, s1: s > s1, lambda n, n1, s, s1: s >= s1)),
-    (_merging(lambda n, n1, s, s1: s / s1 == n1), "A stride may be 0: multiply instead of dividing."),
-    (lambda n, s: len(n) - _fewest(n, s), "You counted the pairs that merge; each of them leaves one dimension less."),
-    (lambda n, s: _fewest(n[:-1] or n, s[:-1] or s) + (len(n) > 1),
-     "Your range ends too soon: the last pair is missing."),
+    (lambda shape, stride: 1 if list(stride) == _dense(shape) else len(shape),
+     "You asked whether the whole is contiguous. It need not be: some neighbours may merge all the same."),
+    (lambda shape, stride: 1 + sum(map(operator.ne, stride[:-1], _dense(shape))),
+     "You compared with the strides of a fresh tensor: here the next dimension has a stride of its own."),
+    (lambda shape, stride: len(shape) - (_fewest(shape, stride) < len(shape)),
+     "You stopped at the first pair that merges: each of them takes one dimension away."),
+    (_merging(lambda size, next_size, step, next_step: step == size * next_step),
+     "A step must jump over the whole next dimension: you took the size of the dimension itself."),
+    (_merging(lambda size, next_size, step, next_step: step == next_size),
+     "That holds where the next elements are one cell apart: what if they are not?"),
+    (_merging(lambda size, next_size, step, next_step: step > next_step),
+     "Falling strides are the usual order, but there may be gaps: when does a step land right behind the row?"),
+    (lambda shape, stride: len(shape) - _fewest(shape, stride),
+     "You counted the pairs that merge: how many dimensions are left?"),
+    (lambda shape, stride: _fewest(shape[:-1] or shape, stride[:-1] or stride) + (len(shape) > 1),
+     "The last pair is missing: n dimensions have n − 1 pairs, so where must the range end?"),
     ],
     cases=[((3, 4), (4, 1)), ((4, 3), (1, 4)), ((2, 3, 4), (12, 4, 1)), ((3, 2, 4), (4, 12, 1)), ((4, 5), (5, 2)),
            ((2, 3, 4), (24, 8, 2)), ((2, 3, 4), (24, 4, 1)), ((5, 3), (0, 1)), ((2, 3, 2), (1, 5, 1)),
@@ -192,17 +192,17 @@ def _swap(lines: str) -> Callable[[torch.Tensor, int, int], torch.Tensor]:
     return swap
 
 
-_LOST = "Row {} is lost: overwritten before it was copied (detach() and contiguous() need not copy), or not put back."
+_LOST = "Row {} is lost: overwritten before it was copied, or not put back? detach() and contiguous() need not copy."
 exercise("swap_rows",
     _swap("kept = x[i].clone(); x[i] = x[j]; x[j] = kept"), [
     (_swap("x[i] = x[j]"), _LOST.format("i")),
     (_swap("x[j] = x[i]"), _LOST.format("j")),
     (_swap("kept = x.clone(); x[i] = kept[j]; x[j] = kept[i]"),
-     "That copies the whole matrix; only one row is in danger."),
-    *((_swap(lines), "Three copies of a row are enough: one aside, one into its place, one back; all in x's dtype.")
+     "That copies the whole matrix to be safe: only one row is in danger."),
+    *((_swap(lines), "Three copies of a row would do: one aside, one into its place, one back; all in x's dtype.")
       for lines in ("x[i], x[j] = x[j].clone(), x[i].clone()", "x[[i, j]] = x[[j, i]]")),
     (_swap("x[i] += x[j]; x[j] = x[i] - x[j]; x[i] -= x[j]"),
-     "Sums and differences lose the row where i and j are equal, and they round."),
+     "Sums and differences save the copy, but they round, and lose the row where i and j are equal."),
     ],
     cases=[(torch.arange(12).view(3, 4), 2, 1), (torch.arange(20.0).view(4, 5), 0, 2),
            (torch.arange(9.0).view(3, 3), 1, 1), (torch.tensor([[1e300, 1], [2, 3]], dtype=torch.float64), 0, 1),
@@ -213,13 +213,13 @@ exercise("swap_rows",
     allowed_ratio=1.05, same_cost_ratio=1.05)
 
 
-def _rows(q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
+def _rows(queries: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
     """The queries, with the heads and the tokens of each group merged."""
-    return q.view(*k.shape[:2], -1, k.shape[3])
+    return queries.view(*keys.shape[:2], -1, keys.shape[3])
 
 
-def _grouped(q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
-    return (_rows(q, k) @ k.mT).view(*q.shape[:3], k.shape[2])
+def _grouped(queries: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
+    return (_rows(queries, keys) @ keys.mT).view(*queries.shape[:3], keys.shape[2])
 
 
 def _draw_heads(r: random.Random) -> tuple[torch.Tensor, torch.Tensor]:
@@ -232,26 +232,27 @@ _BY_TEN = torch.arange(2 * 6 * 5 * 4.0).view(2, 6, 5, 4) % 10
 _BY_SEVEN = torch.arange(2 * 3 * 7 * 4.0).view(2, 3, 7, 4) % 7
 exercise("grouped_scores",
     _grouped, [
-    (lambda q, k: q @ k.repeat_interleave(q.shape[1] // k.shape[1], 1).mT,
-     "Each key head is written out once for every query head that uses it: "
-     "by a repetition, or by a matmul that stretches the keys."),
-    *((way, "They are written more than once: by the product, and then again to bring them into "
-            "their places, as by stack, cat, clone, reshape or an assignment.") for way in (
-        lambda q, k: torch.cat([each @ k[:, i : i + 1].mT for i, each in enumerate(q.chunk(k.shape[1], 1))], 1),
-        lambda q, k: torch.stack([_rows(q, k)[:, i] @ k[:, i].mT for i in range(k.shape[1])], 1)
-                          .view(*q.shape[:3], -1))),
-    (lambda q, k: _grouped(q.clone(), k),
-     "The queries are copied first: to group contiguous ones is a view."),
-    (lambda q, k: (_rows(q, k) @ k.mT.contiguous()).view(*q.shape[:3], -1),
+    (lambda queries, keys: queries @ keys.repeat_interleave(queries.shape[1] // keys.shape[1], 1).mT,
+     "Each key head is written once for every query head that uses it: a repetition, or a product that stretches the "
+     "keys, copies them."),
+    *((way, "The scores are written by the product, and once more to bring them into their places, as by stack, cat, "
+            "clone, reshape or an assignment.") for way in (
+        lambda queries, keys: torch.cat(
+            [each @ keys[:, i : i + 1].mT for i, each in enumerate(queries.chunk(keys.shape[1], 1))], 1),
+        lambda queries, keys: torch.stack(
+            [_rows(queries, keys)[:, i] @ keys[:, i].mT for i in range(keys.shape[1])], 1
+        ).view(*queries.shape[:3], -1))),
+    (lambda queries, keys: _grouped(queries.clone(), keys),
+     "The queries are copied first: to group what is contiguous is a view."),
+    (lambda queries, keys: (_rows(queries, keys) @ keys.mT.contiguous()).view(*queries.shape[:3], -1),
      "The keys are copied first: a product takes a transposed view as it is."),
-    (lambda q, k: q @ k.repeat(1, q.shape[1] // k.shape[1], 1, 1).mT,
-     "Query heads that are neighbours share a key head; yours take turns."),
-    (lambda q, k: q @ k.mT,
-     "Several query heads share a key head, and stretched keys have no such view: group the queries instead."),
-    *((lambda q, k, columns=columns: (q.view(*k.shape[:2], -1, *q.shape[2:]) @ k.mT).view(*q.shape[:3], columns(k)),
-       "Five dimensions meet four, aligned at the right, so groups meet the wrong keys: merge heads and tokens first.")
-      for columns in (lambda k: -1, lambda k: k.shape[2])),
-    (lambda q, k: _grouped(q, k) / math.sqrt(q.shape[3]), "The scores are asked for as they are, without the scale."),
+    (lambda queries, keys: queries @ keys.repeat(1, queries.shape[1] // keys.shape[1], 1, 1).mT,
+     "Yours take turns, as repeat lays copies out: query heads that are neighbours share a key head."),
+    (lambda queries, keys: (queries.view(*keys.shape[:2], -1, *queries.shape[2:]) @ keys.mT).view(
+        *queries.shape[:3], -1),
+     "Five dimensions meet four, aligned at the right, so groups meet the wrong keys: what may merge first?"),
+    (lambda queries, keys: _grouped(queries, keys) / math.sqrt(queries.shape[3]),
+     "You scaled them, as attention does: the scores are asked for as they are."),
     ],
     cases=[(torch.ones(1, 2, 1, 3), torch.ones(1, 1, 2, 3)), (_BY_TEN, _BY_SEVEN),
            (torch.arange(24.0).view(1, 4, 2, 3), torch.arange(24.0).view(1, 4, 2, 3))],
