@@ -655,6 +655,13 @@ def test_work_in_another_thread_is_counted_like_any_other(ask):
     assert "36 FLOP where 12 FLOP would do" in ask(torch.add, twice_aside, **SUM).message
 
 
+def test_a_cost_that_is_too_high_in_some_calls_is_said():
+    def by_tokens(q, k, v):
+        return q @ k.T @ v if len(q) <= v.shape[1] else q @ (k.T @ v)
+
+    assert check("cheapest_order", by_tokens).message.endswith("that are counted: what differs in the others?")
+
+
 def into(make):
     """An addition that writes into a tensor made on the way."""
     return lambda a, b: torch.add(a, b, out=make(a))

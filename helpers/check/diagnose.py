@@ -129,6 +129,15 @@ def dear_op(attempt: Attempt) -> str | None:
     return f"Most of it is in `{name}`: it can be done without." if name else None
 
 
+def sometimes_dear(attempt: Attempt) -> str | None:
+    """In how many of the counted calls it costs too much, if not in all."""
+    allowed = [attempt.exercise.allowed_ratio * cost for cost in known_costs(attempt.exercise, attempt.exercise.oracle)]
+    dear = sum(mine > most for mine, most in zip(attempt.costs, allowed, strict=True))
+    if not 0 < dear < len(allowed):
+        return None
+    return f"It costs too much in {dear} of the {len(allowed)} calls that are counted: what differs in the others?"
+
+
 def opposite(attempt: Attempt) -> str | None:
     """Yes where the answer is no."""
     outcomes = list(zip(attempt.outcomes, attempt.rights, strict=True))
@@ -218,7 +227,7 @@ def sometimes_off_by_one(attempt: Attempt) -> str | None:
 
 Rule = Callable[[Attempt], str | None]
 RULES: tuple[Rule, ...] = (usual_mistake,)
-RULES_OF_COSTS: tuple[Rule, ...] = (dear_op,)
+RULES_OF_COSTS: tuple[Rule, ...] = (dear_op, sometimes_dear)
 RULES_OF_VALUES: tuple[Rule, ...] = (chosen_word, quantity)
 # These need several calls: of a single value they would give the answer away, and of costs they say nothing.
 RULES_OF_CALLS: tuple[Rule, ...] = (

@@ -5,7 +5,7 @@ import random
 from collections.abc import Callable
 
 import torch
-from einops import rearrange, reduce
+from einops import rearrange
 
 from helpers.exercises.exercise import Exercise, choices, exercise, guess, notebook, part, parts, whole
 
@@ -45,7 +45,7 @@ choices("enforced", ("passes", "raises"),
 
 _Rewrite = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
 _r = random.Random(3)
-_XYW = [tuple(whole(_r, *shape, most=99) for shape in ((2, 6, 8), (2, 6, 8), (8, 5))) for _ in range(2)]
+_XYW = [tuple(whole(_r, *shape, most=99) for shape in ((2, 6, 8), (2, 6, 8), (8, 5))) for _ in range(3)]
 
 
 def _rewrite(right: _Rewrite, *wrong: tuple[_Rewrite, str]) -> Exercise:
@@ -53,36 +53,27 @@ def _rewrite(right: _Rewrite, *wrong: tuple[_Rewrite, str]) -> Exercise:
 
 
 parts("eight_rewrites",
-    a=_rewrite(lambda x, y, w: x.mT,
-        (lambda x, y, w: x.transpose(0, 1), "You exchanged the first two names: the old way exchanges the last two.")),
+    a=_rewrite(lambda x, y, w: x.mT),
     b=_rewrite(lambda x, y, w: x.unflatten(2, (2, 4)).transpose(1, 2),
         (lambda x, y, w: x.unflatten(2, (4, 2)).permute(0, 3, 1, 2),
-         "You split d as (c h): view splits it with the head as the slow digit, (h c)."),
-        (lambda x, y, w: x.unflatten(2, (2, 4)), "Your output still has t before h: the transpose swapped them."),
-        (lambda x, y, w: x.unflatten(2, (4, 2)).transpose(1, 2), "There are two heads (of four channels), not four.")),
+         "You split d as (c h): in memory the channels of a head lie side by side, so which digit is the slow one?"),
+        (lambda x, y, w: x.unflatten(2, (4, 2)).transpose(1, 2), "Four heads of two channels? It should be two heads.")),
     c=_rewrite(lambda x, y, w: x.transpose(0, 1).flatten(1),
         (lambda x, y, w: x.permute(1, 2, 0).flatten(1),
-         "The merged names are in the wrong order: after the permute b comes before d.")),
-    d=_rewrite(lambda x, y, w: x.mean(-1),
-        (lambda x, y, w: x.sum(-1), "You took the sum: the old way is a mean, so the new way is one, too."),
-        (lambda x, y, w: x.mean(1), "You averaged over t: the name that the output leaves out is the one that goes.")),
+         "The merged names are in the wrong order: which of them comes first after the permute?")),
+    d=_rewrite(lambda x, y, w: x.mean(-1)),
     e=_rewrite(lambda x, y, w: x.amax((1, 2), keepdim=True),
-        (lambda x, y, w: x.amax((1, 2)), "The keepdim is lost: write a 1 in the place of each name that goes."),
-        (lambda x, y, w: x.amax(2, keepdim=True), "Two names go, t and d: write a 1 for each of them.")),
+        (lambda x, y, w: x.amax((1, 2)),
+         "What a pattern leaves out is gone, and keepdim keeps it: a 1 may stand in the place of a name.")),
     f=_rewrite(lambda x, y, w: x.repeat_interleave(2, dim=1),
         (lambda x, y, w: x.repeat(1, 2, 1),
-         "You repeat the whole text, (copy t): repeat_interleave repeats each token, (t copy)."),
-        (lambda x, y, w: x[:, :, None].expand(-1, -1, 2, -1),
-         "You left the copies as a dimension of their own: merge it with t in a bracket.")),
+         "You repeat the whole text, as x.repeat does: repeat_interleave has each token twice in a row.")),
     g=_rewrite(lambda x, y, w: x @ w,
-        (lambda x, y, w: (x @ w).mT, "The output names are swapped: b t out is asked for, as x @ w has it."),
-        (lambda x, y, w: (x @ w).sum(0), "The name b is missing from the output, so the texts were summed."),
         (lambda x, y, w: x.sum(-1, keepdim=True) * w.sum(0),
-         "The name that is summed is spelt in two ways, so each is summed by itself.")),
+         "Two sums were multiplied: is the name that both share spelled alike?")),
     h=_rewrite(lambda x, y, w: x @ y.mT,
-        (lambda x, y, w: y @ x.mT, "The output names are swapped: rows belong to x, columns to y."),
         (lambda x, y, w: (x * y).sum(-1),
-         "You gave the tokens of x and of y one name: that keeps only equal positions. They need two names.")))
+         "The tokens of x and y have one name, so only equal positions meet: each of x should meet each of y.")))
 
 
 def _rows(w: torch.Tensor, *digits: int, order: tuple[int, ...]) -> torch.Tensor:
@@ -98,15 +89,11 @@ def _draw_keys(r: random.Random) -> tuple[torch.Tensor, int]:
 exercise("to_halves",
     lambda w, kv: _rows(w, kv, len(w) // kv // 2, 2, order=(0, 2, 1)), [
     (lambda w, kv: _rows(w, kv, 2, len(w) // kv // 2, order=(0, 2, 1)),
-     "That is the way of section 4, from halves to neighbours; or pair got the size 2, which is that of two."),
+     "That is the other way, from halves to neighbours, as in section 4. Or did pair get the 2?"),
     (lambda w, kv: _rows(w, len(w) // 2, 2, order=(1, 0)),
-     "You took all heads for one: each head has halves of its own, so kv is the slowest digit on both sides."),
+     "You took all heads for one: first numbers of other heads came in between. Each head has halves of its own."),
     (lambda w, kv: rearrange(w, "(kv pair two) d -> (kv two pair) d", pair=kv, two=2),
-     "kv is the number of heads: you gave it to pair."),
-    (lambda w, kv: w.unflatten(0, (kv, -1, 2)).transpose(1, 2),
-     "You left the digits as dimensions of their own: merge them in a bracket on the right side."),
-    (lambda w, kv: rearrange(w, "(kv pair two) d -> (kv two pair) d", two=2),
-     "einops stops at the pattern. The bracket stands first, for the rows; kv and two need their sizes, pair none."),
+     "kv says how many heads there are: you gave it to pair."),
     ],
     cases=[(torch.arange(16.0)[:, None], 2), (torch.arange(8.0)[:, None], 1), (torch.arange(72.0).view(24, 3), 4)],
     draw=_draw_keys)
@@ -131,19 +118,15 @@ def _draw_heads(r: random.Random) -> tuple[torch.Tensor, int, int]:
 exercise("average_heads",
     lambda w, heads, kv: _averaged(w, (kv, heads // kv, len(w) // heads), 1), [
     (lambda w, heads, kv: _averaged(w, (heads // kv, kv, len(w) // heads), 0),
-     "You averaged heads that lie apart, (group kv): neighbours form a group, so kv is the slow digit."),
+     "You averaged heads that lie kv apart, (group kv): the heads of a group are neighbours."),
     (lambda w, heads, kv: w.unflatten(0, (heads, -1)).mean(0),
-     "You averaged all heads into one: kv heads remain, each the average of heads // kv neighbours."),
+     "You averaged all heads into one: how many are to remain?"),
     (lambda w, heads, kv: heads // kv * _averaged(w, (kv, heads // kv, len(w) // heads), 1),
-     "You added the heads of a group: the average is asked for."),
+     "You added the heads of a group up: keys of that size would make every score larger."),
     (lambda w, heads, kv: w.unflatten(0, (kv, heads // kv, -1)).amax(1).flatten(0, 1),
-     "You took the largest of each group: the average is asked for."),
+     "You took the largest of each group, as pooling often does: the average is asked for."),
     (lambda w, heads, kv: _averaged(w, (kv, heads // kv, len(w) // heads), 2),
-     "You averaged the channels: the name that goes is group."),
-    (lambda w, heads, kv: _averaged(w, (heads // kv, kv, len(w) // heads), 1),
-     "You gave kv and group each other's size: kv heads remain, each the average of heads // kv."),
-    (lambda w, heads, kv: reduce(w, "(kv group c) d -> (kv c) d", "mean", kv=kv),
-     "einops stops at the pattern. The bracket stands first, for the rows; kv and group need their sizes, c none."),
+     "You averaged the channels of a head: the heads stay as many, and lose their width."),
     ],
     cases=[(torch.arange(24.0).view(8, 3), 4, 2), (torch.arange(16.0).view(8, 2) ** 2, 4, 1),
            (torch.arange(24.0).view(12, 2), 6, 6), (torch.arange(48.0).view(24, 2) ** 2, 6, 2)],
@@ -174,23 +157,20 @@ def _draw_attention(r: random.Random) -> tuple[torch.Tensor, torch.Tensor, torch
 
 
 exercise("repair_attention",
-    _attention(), [
+    lambda q, k, v, heads: _attention()(q, k, v, heads), [
     (_attention("c h", -2), "That is still the attention with both bugs."),
-    (_attention(softmax=-2), "The weights of a query still do not add up to 1: the softmax runs over the wrong name."),
+    (_attention(softmax=-2),
+     "The heads are right now. But the weights of a query do not add up to 1: over which name does softmax run?"),
     (_attention("c h"),
      "The softmax is right now. The heads are taken apart in one order and put together in another."),
     (_attention("c h", together="c h"),
-     "Your brackets agree, but d is (h c): the head is the slow digit in all of them."),
+     "Your brackets agree, but with each other only: in the weights the channels of a head lie side by side."),
     (_attention(together="c h"), "The heads are put together in another order than they were taken apart."),
     (_attention(wide=True),
-     "The scale was right: divide by the square root of c, the width of one head, not of all heads."),
-    (_attention(softmax=1), "The softmax runs over the heads: the weights of a query add up to 1 over the keys."),
-    (_attention(power=0), "The scale is missing: divide the scores by the square root of c."),
-    (_attention(power=1), "The scale is the square root of c, not c itself."),
-    *((lambda q, k, v, h, late=late: _attention(shift=late * (k.shape[1] - q.shape[1]))(q, k, v, h),
-       "You hid the later tokens: the function as it is given hides none, and that is no bug.") for late in (0, 1)),
-    (lambda q, k, v, heads: _attention()(q, k, v, q.shape[-1] // heads),
-     "`heads` is how many heads there are, the size of h: you gave it to c."),
+     "The scale was right: each score is a sum over the channels of one head, not over all of them."),
+    (_attention(power=0), "The scale is missing, which was no bug: scores grow with the channels that they sum over."),
+    (lambda q, k, v, heads: _attention(shift=0)(q, k, v, heads),
+     "You hid the later tokens, as a GPT does: the function as it is given hides none, and that is no bug."),
     ],
     cases=[(*(_counting(2, n, 12, start=n).mul(1.7).sin() for n in (4, 5, 5)), 2)], draw=_draw_attention)
 
@@ -210,20 +190,18 @@ _SIZES = [(256, 256, 8, 8), (4, 4, 64, 64), (300, 20, 16, 2), (1, 300, 16, 16), 
 exercise("cheapest_order",
     _by(_left_first), [
     (_by(lambda *sizes: True),
-     "You go from left to right, as one einsum of three tensors does here: sometimes the other order is cheaper."),
+     "You go from left to right, as it is written: for long texts and narrow heads the other order is cheaper."),
     (_by(lambda *sizes: False),
-     "You always start with k and v: for short texts and wide heads the other order is cheaper."),
+     "You always start with k and v, as linear attention does: for short texts and wide heads that is dearer."),
     (_by(lambda *sizes: not _left_first(*sizes)), "You compare the two orders, and take the more expensive one."),
-    *((_by(rule),
-       "Your condition leaves out sizes that do not cancel: each order has two products, and each its own cost.")
-      for rule in (lambda t, s, c, out: t < c, lambda t, s, c, out: t <= c, lambda t, s, c, out: s < c,
-                   lambda t, s, c, out: s <= c, lambda t, s, c, out: t < out, lambda t, s, c, out: t <= out)),
-    *((_by(rule), "You compare the sizes of what is in between; what counts is what both steps of an order cost.")
-      for rule in (lambda t, s, c, out: t * s < c * out, lambda t, s, c, out: t * s <= c * out)),
+    *((_by(rule), "Your condition leaves out sizes: it would do if the others were equal, and here they need not be.")
+      for rule in (lambda t, s, c, out: t < c, lambda t, s, c, out: s < c)),
+    (_by(lambda t, s, c, out: t * s < c * out),
+     "You compare the sizes of what is in between. What counts is what both steps of an order cost."),
     (lambda q, k, v: (q @ k.T @ v, q @ (k.T @ v))[1],
-     "You compute both orders to find out, and that counts, too: work the costs out from the shapes."),
+     "You compute both orders to find out, and that counts, too: the shapes alone tell."),
     (lambda q, k, v: (q @ k.T / math.sqrt(q.shape[1])).softmax(-1) @ v,
-     "You applied a softmax: there is none here, and with one the order could not be changed."),
+     "You applied a softmax, as attention does: with one, the order could not be changed."),
     ],
     cases=[(_counting(3, 2), _counting(4, 2), _counting(4, 5))],
     draw=lambda r: (whole(r, r.randint(2, 9), 3), whole(r, 5, 3), whole(r, 5, r.randint(2, 9))),
