@@ -79,101 +79,107 @@ guess("right_mfu", "312 TFLOP/s are four times 77.97, so it is about a quarter o
     *((mfu, "That peak is the one with sparsity: half of it is dense.") for mfu in (0.07, 0.0743)),
     (2.38, "A higher peak makes the share smaller."), (1.19, "That is the vector unit in bfloat16."))
 
-_MAC = "You counted MACs: each is a multiplication and an addition, 2 FLOPs."
+_MAC = "Those are MACs, as many papers count them: each is a multiplication and an addition, 2 FLOPs."
 
 
-def _conv(b: int, i: int, o: int, h: int, w: int, k: int) -> int:
-    return 2 * b * o * (h - k + 1) * (w - k + 1) * i * k**2
+def _outputs(size: int, kernel: int) -> int:
+    """At how many places a window fits into a row."""
+    return size - kernel + 1
 
 
-def _rule(count: Callable[..., int]) -> Callable[..., int]:
-    """As a counter's rule, which is given the shapes of the images and of the weight."""
-    return lambda images, weight: count(images[0], images[1], weight[0], images[2], images[3], weight[2])
+def _conv(
+    images: torch.Size, weight: torch.Size, *,
+    places: Callable[[int, int], int] = _outputs, less: int = 0, flops: int = 2,
+) -> int:
+    """`places` says how many outputs a row has, `less` how many FLOPs are missing in each."""
+    (batch, c_in, height, width), (c_out, _, kernel, _) = images, weight
+    each = flops * c_in * kernel**2 - less
+    return batch * c_out * places(height, kernel) * places(width, kernel) * each
 
 
 exercise("conv_flop",
-    _rule(_conv), [(_rule(count), sentence) for count, sentence in [
-    (lambda *a: _conv(*a) // 2, _MAC),
-    (lambda b, i, o, h, w, k: 2 * b * o * h * w * i * k**2,
-     "You assumed the output is as large as the input: without padding it loses kernel − 1 rows and columns."),
-    (lambda b, i, o, h, w, k: b * o * h * w * i * k**2,
-     "The output is smaller than the input where nothing is padded, and a multiply-add is 2 FLOPs."),
-    (lambda b, i, o, h, w, k: b * o * (h - k + 1) * (w - k + 1) * (2 * i * k**2 - 1),
-     "That is exact, but the convention is 2 per multiply-add."),
-    (lambda b, i, o, h, w, k: 2 * b * o * (h + k - 1) * (w + k - 1) * i * k**2,
-     "Nothing is padded here: the window stays inside the image."),
-    (lambda b, i, o, h, w, k: 2 * b * o * (h - k) * (w - k) * i * k**2,
-     "The output has height − kernel + 1 rows: yours has one less."),
-    (lambda b, i, o, h, w, k: 2 * b * o * (h // k) * (w // k) * i * k**2,
-     "The kernel moves by one, not by its own size."),
-    *((lambda b, i, o, h, w, k, n=n: 2 * b * o * ((h, w)[n] - k + 1) ** 2 * i * k**2, "The image need not be square.")
-      for n in (0, 1)),
-    (lambda b, i, o, h, w, k: 2 * b * i * o * k**2, "That is one place: how many places does the window visit?"),
-    (lambda b, i, o, h, w, k: _conv(b, i, o, h, w, k) // k, "The kernel has k × k places: square its size."),
-    (lambda b, i, o, h, w, k: _conv(b, i, o, h, w, k) // k**2, "Each window has k × k places: you counted one."),
-    *((lambda b, i, o, h, w, k, n=n: n * b * o * (h - k + 1) * (w - k + 1),
-       "That is how many outputs there are: each is a sum over c_in · k · k products.") for n in (1, 2)),
-    (lambda b, i, o, h, w, k: _conv(1, i, o, h, w, k), "You forgot the batch."),
-    (lambda b, i, o, h, w, k: _conv(b, 1, o, h, w, k), "You forgot the input channels: each output sums over all."),
-    (lambda b, i, o, h, w, k: _conv(b, i, 1, h, w, k), "You forgot the output channels: each has a kernel of its own."),
-    ]],
-    variables=lambda images, weight: {"batch": images[0], "c_in": images[1], "c_out": weight[0], "height": images[2],
-                                      "width": images[3], "kernel": weight[2]},
+    lambda images, weight: _conv(images, weight), [
+    (lambda *shapes: _conv(*shapes, flops=1), _MAC),
+    (lambda *shapes: _conv(*shapes, places=lambda size, kernel: size),
+     "You counted a place for each pixel, as with padding: at the edges that window would reach beyond the image."),
+    (lambda *shapes: _conv(*shapes, places=lambda size, kernel: size + kernel - 1),
+     "You counted every place that touches the image: here the whole window has to fit inside."),
+    (lambda *shapes: _conv(*shapes, places=lambda size, kernel: size - kernel),
+     "A window as large as the image fits at one place: by your count at none."),
+    (lambda *shapes: _conv(*shapes, places=lambda size, kernel: size // kernel),
+     "Your window moves by its own size: it moves one step at a time, so its places overlap."),
+    (lambda *shapes: _conv(*shapes, places=lambda size, kernel: 1) // shapes[0][0],
+     "That is what one place of the window takes: to how many places does it slide, and over how many images?"),
+    (lambda *shapes: _conv(*shapes, less=1),
+     "That is what is really computed: the first product is added to nothing. The convention counts it as added."),
+    ],
+    variables=lambda images, weight: {
+        "batch": images[0], "c_in": images[1], "c_out": weight[0], "height": images[2], "width": images[3],
+        "kernel": weight[2], "output rows": _outputs(images[2], weight[2]),
+        "output columns": _outputs(images[3], weight[3])},
     cases=[(torch.Size((1, 3, 64, 48)), torch.Size((16, 3, 5, 5))),
            (torch.Size((8, 64, 28, 20)), torch.Size((128, 64, 4, 4))),
            (torch.Size((2, 4, 9, 7)), torch.Size((6, 4, 3, 3)))],
     draw=lambda r: (torch.Size((r.randint(1, 9), c := r.randint(1, 64), r.randint(9, 40), r.randint(9, 40))),
                     torch.Size((r.randint(1, 64), c, k := r.randint(2, 7), k))))
 
-def _step(count: Callable[[int, int], float], of_a_product: float = 2) -> Callable[..., float]:
-    """So many products as `count` says of the layers and of those that are trained."""
-    return lambda layers, frozen, batch, width: count(layers, layers - frozen) * of_a_product * batch * width**2
+
+def _step(products: Callable[[int, int], float], flops: float = 2) -> Callable[..., float]:
+    """So many products as `products` says of the layers and of those that are trained."""
+    return lambda layers, frozen, batch, width: products(layers, layers - frozen) * flops * batch * width**2
 
 
 exercise("finetune_flop",
-    _step(lambda n, k: n + 2 * k - 1), [
-    (_step(lambda n, k: n + 2 * k - 1, 1), _MAC),
-    (_step(lambda n, k: n + 2 * k), "The lowest trained layer passes no gradient on: below it nobody needs one."),
-    (lambda n, f, b, w: (n + 2 * (n - f) - (f == 0)) * 2 * b * w**2,
-     "The input of the lowest trained layer need not be data: nothing below it learns, so nobody needs its gradient."),
-    (_step(lambda n, k: n + k + n - 1),
-     "Below the lowest trained layer nobody needs a gradient: frozen layers there have no product backward."),
-    (_step(lambda n, k: n + k + n), "Only down to the lowest trained layer must a gradient be passed on."),
-    (_step(lambda n, k: 3 * n), "That is the rule of 6, with all trained: which products does nobody need?"),
-    (_step(lambda n, k: 3 * n - 1), "That is with all layers trained: frozen ones need no gradient of their weights."),
-    (_step(lambda n, k: 3 * k - 1), "The frozen layers run forward, too."),
+    lambda layers, frozen, batch, width: (3 * layers - 2 * frozen - 1) * 2 * batch * width**2, [
+    (_step(lambda layers, trained: layers + 2 * trained - 1, 1), _MAC),
+    (_step(lambda layers, trained: layers + 2 * trained),
+     "You gave each trained layer both gradients: who waits for that of the lowest one's input?"),
+    (lambda layers, frozen, batch, width: (layers + 2 * (layers - frozen) - (frozen == 0)) * 2 * batch * width**2,
+     "You left out the gradient of the data: with frozen layers below, who waits for that of the lowest trained one?"),
+    (_step(lambda layers, trained: layers + trained + layers - 1),
+     "You passed the gradient on down to the first layer: below the lowest trained one nobody needs it."),
+    (_step(lambda layers, trained: layers + trained + layers),
+     "You passed the gradient on down to the data: below the lowest trained layer nobody needs it."),
+    (_step(lambda layers, trained: 3 * layers),
+     "That is the rule of 6, three products a layer: which of them runs for nobody?"),
+    (_step(lambda layers, trained: 3 * layers - 1),
+     "That is with all layers trained: a frozen one needs no gradient of its weights."),
+    (_step(lambda layers, trained: 3 * trained - 1),
+     "You left the frozen layers out: their weights stay, but the data still pass through them."),
     ],
     cases=[(2, 0, 1024, 256), (12, 9, 32, 64), (6, 5, 8, 128), (5, 0, 4, 10)],
-    terms={"the forward pass": lambda n, f, b, w: 2 * n * b * w**2,
-           "the gradients of the weights": lambda n, f, b, w: 2 * (n - f) * b * w**2,
-           "what is passed on": lambda n, f, b, w: 2 * (n - f - 1) * b * w**2},
+    terms={"the forward pass": _step(lambda layers, trained: layers),
+           "the gradients of the weights": _step(lambda layers, trained: trained),
+           "what is passed on": _step(lambda layers, trained: trained - 1)},
     draw=lambda r: (n := r.randint(2, 30), r.randint(0, n - 1), r.randint(1, 99), r.randint(2, 300)))
 
 
 def _llama(
-    square: float = 4, narrow: float = 4, mlp: float = 6, scores: float = 4, head: float = 2, group: bool = True
+    square: float = 4, narrow: float = 4, mlp: float = 6, scores: float = 4, head: float = 2
 ) -> Callable[..., float]:
     """`square` T·D², `narrow` T·D·(the keys' width), `mlp` T·D·F and `scores` T²·D in a layer; then the head."""
-    def count(n: int, d: int, h: int, kv: int, f: int, t: int, v: int) -> float:
-        keys = d * kv / h if group else d
-        return n * (square * t * d**2 + narrow * t * d * keys + mlp * t * d * f + scores * t**2 * d) + head * t * d * v
+    def count(
+        layers: int, width: int, heads: int, key_heads: int, hidden: int, tokens: int, vocabulary: int
+    ) -> float:
+        keys = width * key_heads / heads
+        weights = square * width**2 + narrow * width * keys + mlp * width * hidden
+        return layers * (weights * tokens + scores * tokens**2 * width) + head * tokens * width * vocabulary
 
     return count
 
 
 exercise("llama_flop",
     _llama(), [
-    (lambda *a: _llama()(*a) / 2, _MAC),
-    (_llama(scores=0), "You forgot the attention products: queries times keys and weights times values, 4T²D a layer."),
-    (_llama(scores=2), "You have half of the attention products: there are two of 2T²D, with nothing masked."),
-    (lambda n, d, h, kv, f, t, v: _llama(scores=4 * kv / h)(n, d, h, kv, f, t, v),
-     "Each head of queries meets every key, however many share one: the attention products stay 4T²D."),
-    (_llama(scores=12), "12 is forward and backward together: forward alone it is 4."),
-    (lambda n, d, h, kv, f, t, v: _llama(scores=0)(n, d, h, kv, f, t, v) + 4 * n * t * d,
-     "The attention products take T² · D, not T · D: each token looks at T tokens."),
-    (_llama(group=False), "Keys and values are as wide as key_heads heads, not as all heads."),
-    (lambda n, d, h, kv, f, t, v: _llama()(n, d, h, 1, f, t, v) if kv > 1 else -1,
-     "There are key_heads heads of keys, not one."),
+    (_llama(2, 2, 3, 2, 1), _MAC),
+    (_llama(scores=2),
+     "Half of attention's two products: was one of them left out, or what a mask hides? Here they count in full."),
+    (lambda layers, width, heads, key_heads, *rest: _llama(scores=4 * key_heads / heads)(
+        layers, width, heads, key_heads, *rest),
+     "Shared keys save their products with the weights: but each head of queries still meets every key."),
+    (_llama(scores=12), "12 · T² · D is attention in training, forward and backward together."),
+    (_llama(square=8, narrow=0), "Keys and values are as wide as their own few heads, not as all heads of queries."),
+    (lambda layers, width, heads, key_heads, *rest: _llama()(layers, width, heads, 1, *rest) if key_heads > 1 else -1,
+     "You took a single head of keys and values: there are `key_heads` of them."),
     ],
     cases=[(32, 4096, 32, 8, 14336, 8192, 128_256), (2, 64, 4, 2, 160, 16, 100), (3, 96, 6, 1, 200, 500, 1000)],
     draw=lambda r: (r.randint(2, 99), (h := (kv := r.randint(1, 8)) * r.randint(2, 6)) * 8 * r.randint(2, 9), h, kv,
@@ -187,17 +193,20 @@ exercise("llama_flop",
 
 exercise("moe_training",
     lambda shared, experts, size, chosen, tokens: 6 * (shared + chosen * size) * tokens, [
-    (lambda s, e, z, c, t: 3 * (s + c * z) * t, _MAC),
-    (lambda s, e, z, c, t: 2 * (s + c * z) * t, "You forgot the backward pass: 2 is the forward alone."),
-    (lambda s, e, z, c, t: 4 * (s + c * z) * t, "4 is the backward pass alone: the forward pass takes 2 more."),
-    (lambda s, e, z, c, t: 8 * (s + c * z) * t, "That is with recomputation: nothing is recomputed here."),
-    (lambda s, e, z, c, t: 6 * (s + e * z) * t, "You counted all experts: a token meets only the chosen ones."),
-    (lambda s, e, z, c, t: 6 * (s + (e - c) * z) * t, "Those are the experts that a token does not meet."),
-    (lambda s, e, z, c, t: 6 * (s + c * z / e) * t, "Nothing is divided by `experts`: `size` is one expert's."),
-    (lambda s, e, z, c, t: 6 * s + c * z * t, "6 and the tokens belong to both terms: parentheses."),
+    (lambda shared, experts, size, chosen, tokens: 3 * (shared + chosen * size) * tokens, _MAC),
+    (lambda shared, experts, size, chosen, tokens: 2 * (shared + chosen * size) * tokens,
+     "2 FLOPs are the forward pass alone: training goes backward, too."),
+    (lambda shared, experts, size, chosen, tokens: 8 * (shared + chosen * size) * tokens,
+     "8 is with a second forward pass, where all is recomputed: here nothing is."),
+    (lambda shared, experts, size, chosen, tokens: 6 * (shared + experts * size) * tokens,
+     "You counted all experts, as one does for memory: which of them does a token meet?"),
+    (lambda shared, experts, size, chosen, tokens: 6 * (shared + chosen * size / experts) * tokens,
+     "You shared the experts' parameters out: `size` is already what one expert has."),
+    (lambda shared, experts, size, chosen, tokens: 6 * shared + chosen * size * tokens,
+     "Factors that belong to both terms stand at one of them: a pair of parentheses is missing."),
     ],
-    terms={"what all tokens share": lambda s, e, z, c, t: 6 * s * t,
-           "the experts": lambda s, e, z, c, t: 6 * c * z * t},
+    terms={"what all tokens share": lambda shared, experts, size, chosen, tokens: 6 * shared * tokens,
+           "the experts": lambda shared, experts, size, chosen, tokens: 6 * chosen * size * tokens},
     cases=[(2e9, 8, 5e9, 2, 1e12), (10e9, 64, 1e9, 6, 15e12), (1e9, 16, 5e8, 4, 3e11), (30, 8, 20, 2, 1000)],
     draw=lambda r: (r.randint(1, 99) * 1e9, r.randint(8, 64), r.randint(1, 99) * 1e8, r.randint(2, 7),
                     r.randint(1, 99) * 1e11))
@@ -208,33 +217,27 @@ parts("audit",
         ("peak", "756 TFLOP/s is the dense peak of this card in bfloat16: with it and 6N, what comes out?"),
         ("seconds", "Nothing speaks against the tokens per second: divide, and compare with 0.54.")],
         words=("FLOPs", "seconds", "peak")),
-    mfu=part(_MFU, [(answer, sentence) for exact, sentence in (
-        (_MFU / 6 * 8, "That is the report's own figure, 8 FLOPs in place of 6: it counts what is computed again."),
-        (_MFU / 2, "Half of it: either 3 FLOPs in place of 6, or 1,513 TFLOP/s, which is the sparse peak."),
-        (_MFU * 64, "All 64 devices share the work: divide by 64 peaks."),
-        (0.54 * 8 / 6, "The wrong way round: the report counts more FLOPs, so its figure is too high."),
-        (_MFU / 3, "2 FLOPs per parameter and token are the forward pass alone: training takes 6."),
-        (_MFU * 756 / 989.5, "Wrong card: 989.5 TFLOP/s is the H100 SXM5, and these are for PCIe."),
-        (_MFU * 2, "12 FLOPs per parameter and token: the 6 are no MACs, they count both already."),
-        (0.42, "Near, but not to two digits: begin with the tokens per second."),
-        (0.4, "Close: 0.54 is rounded itself, so begin with the tokens per second."),
-        (_MFU / 6 * 4, "4 FLOPs per parameter and token are the backward pass alone: training takes 6."),
-        (100 * _MFU, "That is in percent: a fraction of 1 is asked for."),
-    ) for answer in (exact, round(exact, 2))], tolerance=1e-2,
+    mfu=part(_MFU, [
+        (_MFU / 6 * 8, "That is the report's own figure: does the model itself need what is computed a second time?"),
+        (_MFU / 2, "Half of it: are those 3 FLOPs in place of 6, or the peak with sparsity, twice the dense one?"),
+        (0.54 * 8 / 6, "The right factor the wrong way round: the report counts more FLOPs than the model needs."),
+        (_MFU / 3, "2 FLOPs per parameter and token are the forward pass alone: the step goes backward, too."),
+        (_MFU / 6 * 4, "4 FLOPs per parameter and token are the backward pass alone: the step goes forward, too."),
+        (_MFU * 756 / 989.5, "989.5 TFLOP/s is the H100 SXM5, the one that is quoted most: which card is it here?"),
+    ], tolerance=1e-2,
     quantities={"the 64 cards": 64, "the 6 FLOPs per parameter and token": 6, "the 7 billion": 7e9}))
 
 exercise("low_rank",
     lambda x, w, a, b: x @ w + (x @ a) @ b, [
     (lambda x, w, a, b: x @ (w + a @ b),
-     "You formed the large matrix a @ b: go through the few columns of x @ a instead."),
+     "a @ b is as large as w, though it comes from two narrow matrices: does it have to be formed at all?"),
     (lambda x, w, a, b: x @ w + x @ (a @ b),
-     "You multiply x by two large matrices: x @ a has few columns, start with that."),
-    (lambda x, w, a, b: x @ w - (x @ a) @ b, "The update is added to the weight, not taken from it."),
-    (lambda x, w, a, b: x @ w, "You left out the low-rank part."),
-    (lambda x, w, a, b: x @ a @ b, "You left out x @ w."),
-    (lambda x, w, a, b: x @ w + a @ b, "The low-rank part is multiplied by x, too."),
-    (lambda x, w, a, b: x @ w + x @ a @ b / a.shape[1], "No scale was asked for: add the whole update."),
+     "a @ b is as large as w, and x meets both: is there a product that stays narrow?"),
+    (lambda x, w, a, b: x @ w + a @ b, "The update belongs to the weight: x is multiplied by it, too."),
+    (lambda x, w, a, b: x @ w + x @ a @ b / a.shape[1],
+     "You divided the update by its rank, as LoRA's scale does: here the whole of it is added."),
     ],
+    terms={"x @ w": lambda x, w, a, b: x @ w, "what a and b add": lambda x, w, a, b: x @ a @ b},
     cases=[(x := torch.tensor([[3.0, -1, 2]]), w := torch.tensor([[2.0, 1, 0], [0, 3, 1], [1, 0, -2]]),
             a := torch.tensor([[1.0, -2], [4, 1], [0, 2]]), b := torch.tensor([[3.0, 1, 0], [-1, 2, 1]])),
            (300 * x, 400 * w, a, b)],  # too large for half precision
