@@ -49,7 +49,7 @@ GALLERY = {
     "dots": lambda: draw.dots({"a": 1e20, "b": 2e25}, "title", "FLOP", limits={"line": 1e26}),
     "dots in pairs": lambda: draw.dots({"a": (1e-9, 2e-6)}, "title", "time", ("arithmetic", "memory")),
     "memory_over_time": lambda: draw.memory_over_time({"a": trace(), "b": trace(2)}, "title", {"level": 3e3}),
-    "memory_rises": lambda: draw.memory_rises(trace(), "title", 4e3, ["a+b"]),
+    "memory_rises": lambda: draw.memory_rises(trace(), "title", 4e3, [["a", "b"]]),
     "roofline": lambda: draw.roofline({"H100": H100}),
     "roofline of many": lambda: draw.roofline({"CPU": CPU}, OPS, "many points", height=4.5),
     "roofline of dtypes": lambda: draw.roofline({f"{10**i}": Roofline(10.0 ** (12 + i), 1e11) for i in range(3)}),

@@ -15,7 +15,20 @@ from helpers import units
 from helpers.counting import Trace
 from helpers.draw.drawing import Made, Series, Sizes, Spot, canvas, drawn, number
 from helpers.draw.labels import arrow, label_points, legend, log_ticks, note, past_ends, rows
-from helpers.draw.palette import BLACK, BLUE, DASHES, GREEN, GREY, INKS, LINES, PLATE, PURPLE, TINTS, VERMILLION
+from helpers.draw.palette import (
+    BLACK,
+    BLUE,
+    DASHES,
+    GREEN,
+    GREY,
+    GROUNDS,
+    INKS,
+    LINES,
+    PLATE,
+    PURPLE,
+    TINTS,
+    VERMILLION,
+)
 
 _EDGES = dict(zip(TINTS, INKS, strict=True))  # of bars, by their tint
 _PART_TINTS = (*TINTS[2:4], TINTS[5], TINTS[4], *TINTS[:2])  # blue and vermillion, which have a meaning, last
@@ -326,15 +339,14 @@ def memory_rises(
     trace: Trace,
     title: str,
     rise: float,
-    alive: Sequence[str] = (),
+    alive: Sequence[Sequence[str]] = (),
     levels: Sizes | None = None,
     backward: int = -1,
-    key: str = "",
 ) -> Made:
     """Bytes alive around the ops of a step that add at least `rise` bytes, each op equally wide.
 
-    `alive` says what is there after each rise or fall of that size, and `key`, at the upper left, what is meant; the
-    rest is as in `memory_over_time`. Raises ValueError if no op adds as much.
+    `alive` names, from the bottom up, the tensors of that size that are there after each op that makes or frees one:
+    each is a band with its name. The rest is as in `memory_over_time`. Raises ValueError if no op adds as much.
     """
     memory = trace.memory
     steps = {op: memory[op] - memory[op - 1] for op in range(1, len(memory))}
@@ -343,16 +355,39 @@ def memory_rises(
         raise ValueError(f"no op adds {units.si(rise, 'B')}: give a smaller rise")
     fig, ax = canvas(3.1, title, f"operations so far, of {len(memory)} (where memory rises most)", "memory")
     ops = range(len(memory))
-    found = _draw_memory(ax, ops, memory, "", GREEN, TINTS[2])
-    _memory_axes(ax, (max(rises[0] - 8, 0), min(rises[-1] + 12, ops[-1])), trace.peak, ops[backward])
+    found = _draw_memory(ax, ops, memory, "", BLACK, GROUNDS[3])
+    _memory_axes(ax, (max(rises[0] - 5, 0), min(rises[-1] + 9, ops[-1])), trace.peak, ops[backward])
     turns = [op for op, step in steps.items() if abs(step) > 0.99 * rise]
-    for (op, end), name in zip(itertools.pairwise([*turns, len(memory)]), alive, strict=False):
-        short = end == op + 1 and len(name) > 1
-        place = end if short else op  # beside a step that is too short for the name
-        note(ax, name, (place, memory[op] - 0.06 * trace.peak), (4, 0), weight="bold", color=INKS[GREEN])
+    _draw_bands(ax, _bands(memory, rise, turns, alive))
     _draw_levels(ax, levels or {})
-    note(ax, key, (0, 1), (5, -5), xycoords="axes fraction", va="top", color=INKS[GREEN], linespacing=1.4)
     return Made(fig, f"{found}.")
+
+
+def _bands(
+    memory: Sequence[float], rise: float, turns: Sequence[int], alive: Sequence[Sequence[str]]
+) -> dict[str, list[Rectangle]]:
+    """For each name the rectangles, `rise` bytes high, in which that tensor lies; as wide as it stays at one height."""
+    found: dict[str, list[Rectangle]] = {}
+    for (start, end), names in zip(itertools.pairwise([*turns, len(memory) - 1]), alive, strict=False):
+        for place, name in enumerate(names):
+            bottom = memory[start] - (len(names) - place) * rise
+            parts = found.setdefault(name, [])
+            if parts and math.isclose(parts[-1].get_y(), bottom, abs_tol=0.1 * rise):
+                parts[-1].set_width(end - parts[-1].get_x())
+            else:
+                parts.append(Rectangle((start, bottom), end - start, rise, linewidth=0.8))
+    return found
+
+
+def _draw_bands(ax: Axes, bands: Mapping[str, Sequence[Rectangle]]) -> None:
+    """Each tensor in a tint of its own, with its name in its widest part."""
+    for (name, parts), tint in zip(bands.items(), _PART_TINTS, strict=False):
+        for part in parts:
+            part.set(facecolor=tint, edgecolor=_EDGES[tint], zorder=1.2)
+            ax.add_patch(part)
+        widest = max(parts, key=Rectangle.get_width)
+        plate = {"facecolor": tint, "edgecolor": "none", "pad": 0.8}  # over a level
+        note(ax, name, widest.get_center(), (0, 0), ha="center", color=BLACK, fontsize=9, bbox=plate)
 
 
 def _draw_memory(
