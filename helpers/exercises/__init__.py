@@ -2,8 +2,9 @@
 
 A file per notebook puts its exercises on the list `EXERCISES`, as a table: each wrong formula, and after it the
 sentence that names the mistake; and on the list `GUESSES` what is said of its guesses. An oracle is plain Python or
-torch and imports nothing from the course, so that a mistake in a helper cannot hide in it. Statements, stubs, hints and
-solutions are in the notebooks. `helpers.check` runs, compares, explains and scores answers.
+torch and imports nothing from the course but `Config`, which may be an argument, so that a mistake in a helper cannot
+hide in it. Statements, stubs, hints and solutions are in the notebooks. `helpers.check` runs, compares, explains and
+scores answers.
 """
 
 from helpers.exercises import (

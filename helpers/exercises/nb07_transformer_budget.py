@@ -1,14 +1,21 @@
 """The exercises of notebook 07."""
 
 import math
+import random
 from collections.abc import Callable
 from math import ceil, floor
+from typing import Any
 
 from helpers.exercises.exercise import exercise, guess, notebook
+from helpers.model import Config
 
 notebook("07")
 
 # fmt: off
+guess("hours_of_405b", "So where the MFU is known, the account agrees, within what is not known of the time running.",
+    (1.25, "So the 70B's came out, with an MFU that is not its own."),
+    ((1.1, 10), "That takes an MFU below the one that the paper prints for this very run."),
+    ((0.1, 0.9), "That takes an MFU above the one that the paper prints for this very run."))
 guess("block_keeps", "Almost every box keeps its input. That of GELU and down is four times as wide.",
     (1, "That is its input or its output: each box keeps its own."),
     (4, "So wide is the hidden tensor: two boxes keep one each, and nearly all others their own input."),
@@ -23,6 +30,22 @@ guess("peak_of_step", "Three tables of 10.24 MB are alive at once, on top of wei
     (66.6, "That is the sum and three tables: but no weight has its gradient yet, and the logits are gone."),
     (42, "Did you count two tables of that size?"),
     (62.5, "Did you count four tables of that size? The logits are freed before the backward pass."))
+guess("recomputed_peak", "What lasts stays, inputs are a sixteenth, and one block at a time is there in full.",
+    ((4, 8), "So much is left of the activations that wait. Weights and moments stay, and one block is there in full."),
+    (15, "The inputs of all blocks, and then? A block is there in full, beside weights, moments and gradients."),
+    ((50, 90), "Of twelve blocks, eleven keep their input alone."))
+guess("qlora_of_70b", "35 GB are the blocks' matrices, 4 embedding, head and norms, 3 what learns.",
+    (10, "4 bits are half a byte: of 70 billion numbers?"),
+    (144, "So it is by LoRA, with frozen weights of 2 bytes."),
+    (280, "So many GB are 4 bytes for each weight: here they have 4 bits."),
+    *((gb, "Those are 4 bits a weight. Scales, embedding, head, and what learns come on top.") for gb in (35, 36)))
+guess("cache_of_card", "3.2 GB: twelve blocks hold all tokens, the others 128 of them.",
+    (6.4, "So it would be if every block held all tokens."),
+    (0.4, "Did you take one head of keys? There are 8."),
+    (26, "Did you count 64 heads? 8 key heads serve them."),
+    (1.6, "Keys and values: both are held."))
+guess("tokens_that_hide", "2474 is the peak over 400 GB/s: 6N stands on both sides.",
+    (1014, "That is enough at 0.41 of the peak."), (19792, "That is for one of a server's eight links."))
 guess("gb_of_70b", "218 GB of these are activations, 20.3 · D numbers for each token and block of one text.",
     ((20, 30), "That is what states and tables of the loss take. And the activations?"),
     ((35, 45), "So much it would be if all were recomputed, or if eight GPUs shared a text."),
@@ -32,7 +55,7 @@ guess("gb_of_70b", "218 GB of these are activations, 20.3 · D numbers for each 
       for gb in (700, (600, 5000))),
     ((440, 500), "Are those activations of 4 bytes? In bfloat16 a number has 2."),
     ((1e11, 1e12), "In GB, please."), ((1e5, 1e6), "In GB, please."))
-guess("attention_share", "12 · L · D · T over 6N, in full, also what the causal mask hides.",
+guess("attention_share", "15.3 %: 12 · L · D · T over 6N, in full, also what the causal mask hides.",
     (lambda right: right / 2, "With a causal mask half of that would do: the formula counts in full."),
     (lambda right: right / 3, "Did you count the forward pass alone, beside all of 6N? Backward has twice as much."),
     *((lambda right, times=times: times * right, "The 12 has forward and backward pass in it already.")
@@ -44,6 +67,83 @@ guess("own_step", "How near its kernels come to peak and bandwidth, only a clock
     (1, "Then all would run at the best rates of this machine."),
     ((0.01, 0.95), "Faster than predicted? Only where caches serve the bytes."),
     (lambda right: (max(5, 2 * right), 100), "So it would be if most operations took less time than their launch."))
+
+
+class _Model(Config):
+    """One that a verdict shows by its name alone."""
+
+    def __repr__(self) -> str:
+        return f"<{self.name}>"
+
+
+_LLAMA = {"family": "Llama", "tied": False}
+_MODELS = [
+    _Model("Llama 3 70B", 80, 8192, 64, 128_256, 8192, 28_672, 8, **_LLAMA),
+    _Model("Llama 3 405B", 126, 16_384, 128, 128_256, 131_072, 53_248, 8, **_LLAMA),
+    _Model("Qwen3 0.6B", 28, 1024, 16, 151_936, 40_960, 3072, 8, "Llama", channels=128),
+    _Model("Mixtral 8x7B", 32, 4096, 32, 32_000, 32_768, 14_336, 8, experts=8, chosen=2, **_LLAMA),
+]
+
+
+def _multiplied(config: Config) -> int:
+    """The weights that a token is multiplied with."""
+    queries, keys = config.heads * config.channels, config.key_heads * config.channels
+    mlps = config.experts + 3 * config.hidden * max(config.chosen, 1)
+    return config.width * (config.layers * (2 * queries + 2 * keys + mlps) + config.vocabulary)
+
+
+def _days(
+    weights: Callable[[Config], int] = _multiplied,
+    wide: Callable[[Config], int] = lambda config: config.heads * config.channels,
+    times: int = 12,
+    long: Callable[[Config], int] = lambda config: 8192,
+    lost: Callable[[float], float] = lambda running: running,
+) -> Callable[..., float]:
+    def days(config: Config, tokens: float, gpus: int, mfu: float, running: float) -> float:
+        flop = (6 * weights(config) + times * config.layers * wide(config) * long(config)) * tokens
+        return flop / (gpus * 989.5e12 * mfu * lost(running)) / 86_400
+
+    return days
+
+
+def _drawn(r: random.Random) -> tuple[Any, ...]:
+    experts = r.choice((0, 8))
+    sizes = {"width": 128 * r.randint(2, 40), "heads": 8, "key_heads": r.choice((1, 2, 4, 8))}
+    sizes |= {"channels": r.choice((64, 128)), "hidden": 128 * r.randint(2, 99), "vocabulary": r.randint(500, 200_000)}
+    experts_of = {"experts": experts, "chosen": min(experts, 2), "tied": r.choice((True, False))}
+    config = _Model("a model", layers=r.randint(2, 90), context=4096, family="Llama", **sizes, **experts_of)
+    return config, r.randint(1, 20) * 1e12, r.randint(8, 9999), r.uniform(0.2, 0.6), r.uniform(0.7, 1)
+
+
+exercise("account",
+    _days(), [
+    (_days(lambda config: config.parameters),
+     "You took all parameters. A token is multiplied with `config.matrices`: of experts, it meets the chosen ones."),
+    (_days(lambda config: config.active),
+     "Embedding and norms multiply no token: take `config.matrices`."),
+    (_days(wide=lambda config: config.width),
+     "Right where the heads together are as wide as the model. D in 12 · L · D · T stands for heads · channels."),
+    (_days(long=lambda config: config.context),
+     "The texts have 8192 tokens, whatever the model could read."),
+    (_days(times=4), "4 · L · D · T is attention's forward pass alone: backward has twice as much."),
+    (_days(times=0), "The attention products are missing: they have no parameters, and 12 · L · D · T FLOP per token."),
+    (_days(lost=lambda running: 1 / running), "The run stands still for a part of the time: that makes it longer."),
+    (_days(lost=lambda running: 1), "The run stands still for a part of the time: `running` is missing."),
+    ],
+    terms={"6 FLOP for each weight": _days(times=0), "attention": _days(lambda config: 0)},
+    variables=lambda config, tokens, gpus, mfu, running: {"config.matrices": _multiplied(config), "tokens": tokens,
+        "config.layers": config.layers, "gpus": gpus, "mfu": mfu, "running": running},
+    cases=[(config, 15e12, 1024, 0.41, 0.95) for config in _MODELS] + [(_MODELS[1], 15.6e12, 16_384, 0.41, 0.9)],
+    draw=_drawn)
+
+_DONE, _COULD = 6 * 37e9 * 14.8e12, 2.788e6 * 3600 * 989.5e12
+exercise("second_run", _DONE / _COULD, [
+    (_DONE / _COULD * 671 / 37, "A token meets 37 billion of the parameters. And nothing reaches more than its peak."),
+    (_DONE / _COULD / 2, "That is of the peak in float8, in which most products ran: asked is that in bfloat16."),
+    (_DONE / _COULD / 3, "That is the forward pass alone: a training run goes backward, too."),
+    (_COULD / _DONE, "The wrong way round: what was done, over what could have been."),
+    (0.41, "So it was for Llama 3 405B. What do DeepSeek's own hours say?"),
+], tolerance=0.02, quantities={"the 6": 6, "the seconds of an hour": 3600})
 
 
 def _gated(hidden: float = 4, inputs: float = 1) -> Callable[..., float]:
@@ -67,38 +167,6 @@ exercise("gated_mlp_kept",
     cases=[(64, 160, 3, 16, 4), (128, 352, 1, 64, 2), (256, 704, 2, 32, 2)],
     draw=lambda r: (r.randint(2, 24) * 8, r.randint(3, 80) * 8, r.randint(2, 8), r.randint(2, 64),
                     r.choice((2, 4))))
-
-
-def _fit(
-    rounded: Callable[[float], float] = floor, *, states: float = 16, shared: bool = True, least: float = 0
-) -> Callable[..., float]:
-    return lambda memory, devices, n, each: max(
-        rounded((memory - states * n / (devices if shared else 1)) / each), least)
-
-
-_ALL = "That is for all devices together: they share the states, but no text is split. How many fit on one?"
-exercise("largest_batch",
-    _fit(), [
-    (_fit(round), "Rounded to the nearest, it may be one more than fits: round down."),
-    (_fit(lambda texts: ceil(texts) - 1), "A text that fits exactly counts, too."),
-    *((_fit(cut, least=-math.inf), "Nothing fits when the states alone are too large: return 0.")
-      for cut in (floor, int)),
-    (_fit(float, least=-math.inf),
-     "Round down: only whole texts that fit count. And when the states alone are too large, return 0."),
-    *((_fit(states=kept), "With AdamW a parameter takes 16 bytes: value, gradient and two moments.")
-      for kept in (2, 4, 6, 8, 12, 18, 20)),
-    (_fit(states=14), "14 bytes are there at the loss. Here all 16 are reserved, with the gradients."),
-    (lambda memory, devices, *a: devices * _fit()(memory, devices, *a), _ALL),
-    (lambda memory, devices, n, each: max(floor((memory * devices - 16 * n) / each), 0), _ALL),
-    (lambda memory, devices, n, each: max(floor(memory / (16 * n / devices + each)), 0),
-     "The states are there once, not once for each text: take them off first."),
-    ],
-    cases=[(80e9, 8, 8e9, 9.1e9), (80e9, 64, 70e9, 5.5e9), (24e9, 1, 1.3e9, 0.9e9), (80e9, 1, 8e9, 9.1e9),
-           (64e9, 2, 2e9, 6e9), (80e9, 2, 1e9, 3e9), (24e9, 4, 4e9, 6e9), (24e9, 1, 1e9, 8e9)],
-    draw=lambda r: (r.choice((24, 40, 80)) * 10**9, r.choice((1, 2, 4, 8)),
-                    r.randint(1, 20) * 10**9, r.randint(7, 99) * 10**8),
-    equivalent_slips={"return max(math.floor(room // per_text), 0)": "the quotient is whole already",
-          "room = memory - 16 * parameters // devices": "half a byte is nothing"})
 
 
 def _accumulated(
