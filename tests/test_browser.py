@@ -291,7 +291,9 @@ def of_bits(view):
 def of_roofline(view):
     (flops, nbytes), roof = view.cost(view.op), view.roof_of(view.op)
     rate = roof.attainable(flops / nbytes)
+    sheet = explore.roofline(machine=view.machine, dtype=view.dtype).roof
     return {
+        "answer ridge": si(sheet.ridge, "FLOP/B"),
         "bound": {"memory": "waits for memory", "compute": "computes"}[roof.bound(flops, nbytes)],
         "flops": si(flops, "FLOP"),
         "bytes": si(nbytes, "B"),
@@ -314,7 +316,9 @@ def some_bits(rng, view):
 
 def some_roof(rng, view):
     spec, view.revealed = rng.choice(specs.table()), ["ridge"]
-    view.machine, view.dtype, view.op = spec.name, rng.choice([*spec.matrix, *spec.vector]), rng.choice(list(OPS))
+    with view.hold_trait_notifications():  # they belong together
+        view.machine, view.dtype = spec.name, rng.choice([*spec.matrix, *spec.vector])
+    view.op = rng.choice(list(OPS))
     view.batch, view.width = rng.choice((1, 100, 2 ** rng.randint(0, 16))), rng.choice((1, 2 ** rng.randint(6, 14)))
     if rng.random() < 0.5:
         view.bandwidth = 10 ** rng.uniform(9, 13.5)
@@ -430,14 +434,9 @@ WALKS = {
     "roofline": (
         explore.roofline,
         [
-            ("slider your guess of the ridge", "press", "ArrowRight", {"all": "13 FLOP/B"}),
-            ("slider your guess of the ridge >> .knob", "drag", (0, 40), {"all": "13 FLOP/B"}),
-            (
-                "button Draw the roof",
-                "click",
-                "",
-                {"all": "295 FLOP/B, the ridge: you said 13 FLOP/B, 23 times too low."},
-            ),
+            ("slider your guess of the intensity", "press", "ArrowRight", {"all": "13 FLOP/B"}),
+            ("slider your guess of the intensity >> .knob", "drag", (0, 40), {"all": "13 FLOP/B"}),
+            ("button Show the answer", "click", "", {"all": "as it moves: you said 13 FLOP/B, 23 times too low."}),
             ("slider ridge >> .knob", "drag", (-150, 0), {"bound": "computes"}),
             ("button as on the data sheet", "click", "", {"bound": "waits for memory"}),
             ("slider peak >> .wide", "drag", (0, 60), {"bound": "computes"}),
@@ -469,6 +468,28 @@ WALKS = {
             ("combobox dtype", "choose", "float64", {"intensity": f"{1 / 16} FLOP/B"}),
             ("combobox machine", "choose", "Google TPU v5e", {"alert": "v5e has no rate for float64"}),
             ("button Ask me again", "click", "", {"alert": "", "batch": None}),
+        ],
+    ),
+    "roofline, questions": (
+        lambda: explore.roofline(batch=512, asked=["peak", "bandwidth", "narrow"]),
+        [
+            (".point:has-text('ReLU') .mark", "tap", "", {}),
+            ("checkbox linear layer", "click", "", {}),
+            (
+                "button Show the answer",
+                "click",
+                "",
+                {"faster": "linear layer (1.4 times)", "all": "1 of 1, and ReLU."},
+            ),
+            ("checkbox none", "click", "", {}),
+            ("button Show the answer", "click", "", {"all": "You marked 0 of 3."}),
+            ("slider your guess of the intensity >> .spot", "tap", "", {}),
+            (
+                "button Show the answer",
+                "click",
+                "",
+                {"answer narrow": "255 FLOP/B", "batch": "65536", "all": "too low."},
+            ),
         ],
     ),
     "timed_ops": (
@@ -592,6 +613,8 @@ def test_an_exported_view_is_live(chromium, tmp_path, kind):
         opened.wait_for_function("window.Reveal?.isReady()")
         view.evaluate("view => { const {h, v} = Reveal.getIndices(view.closest('section')); Reveal.slide(h, v); }")
     slide = opened.url
+    for _ in range(2):
+        view.get_by_role("button", name="Show the answer").click()
     view.get_by_role("slider", name="linear layer, by its batch").press("End")
     view.get_by_role("slider", name="ridge", exact=True).press("ArrowRight")
     expect(shown(view, "bound")).to_have_text("computes")

@@ -74,8 +74,19 @@ def test_an_op_under_the_roof_costs_what_is_counted(op, function, sizes, dtype):
         (explore.walk, {"loops": "ij"}, TypeError, "this view has no loops, only lines, order, predicted"),
         (explore.roofline, {"machine": "abacus"}, TraitError, "'machine' trait"),
         (explore.roofline, {"machine": "Google TPU v5e", "dtype": "float64"}, ValueError, "no rate for float64 on its"),
+        (explore.roofline, {"asked": ["slope"]}, ValueError, "no question 'slope': take some of ridge, narrow, peak"),
     ],
 )
 def test_what_cannot_be_shown_is_refused(make, arguments, error, words):
     with pytest.raises(error, match=words):
         make(**arguments)
+
+
+def test_a_roof_is_changed_as_a_whole_or_not_at_all():
+    view = explore.roofline(dtype="float64")
+    with pytest.raises(ValueError, match="Google TPU v5e has no rate for float64"):
+        view.machine = "Google TPU v5e"
+    assert view.machine == "NVIDIA H100 SXM5"
+    with view.hold_trait_notifications():
+        view.machine, view.dtype = "Google TPU v5e", "int8"
+    assert view.roof.peak == 393e12

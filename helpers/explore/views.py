@@ -1,10 +1,11 @@
 """Two views: their state, and the picture of the first one."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 import torch
-from traitlets import Bool, Dict, Enum, Float, Int, List, Unicode
+from traitlets import Dict, Enum, Float, Int, List, Unicode, validate
 
 from helpers import draw, formats, specs
 from helpers.explore.view import GIVEN, STATE, View
@@ -63,12 +64,43 @@ OPS: dict[str, dict[str, Any]] = {
 }
 
 
+_NARROW: dict[str, Any] = {"op": "linear layer", "batch": 2**16, "width": 512}
+_MOVED: dict[str, Any] = {"peak": None, "bandwidth": None}
+# What the roofline may ask: for an intensity, or for the ops that get faster; and the state that shows the answer.
+_QUESTIONS: dict[str, dict[str, Any]] = {
+    "ridge": {
+        "kind": "intensity",
+        "text": "Up to how many FLOPs per byte does it wait for its memory?",
+        "why": "the ridge, where it computes as fast as it moves",
+        "after": _MOVED,
+    },
+    "narrow": {
+        "kind": "intensity",
+        "text": "A layer of 512 × 512: how many FLOPs per byte does it get to, however large its batch?",
+        "why": "as the activations are bytes, too",
+        "after": _NARROW,
+    },
+    "peak": {
+        "kind": "ops",
+        "text": "If only the peak grows tenfold, which of them get faster?",
+        "times": {"peak": 10},
+    },
+    "bandwidth": {
+        "kind": "ops",
+        "text": "If only the bandwidth doubles, which of them get faster?",
+        "times": {"bandwidth": 2},
+    },
+}
+
+
 class Roof(View, module="roofline.js"):
     """A roofline to be moved: ridge, peak and slope by hand; machine, dtype and op by choice, an op's batch by a drag.
 
-    The ridge is asked first, unless `asked` is False. Peak in FLOP/s and bandwidth in B/s are the machine's while they
-    are None. Elementwise ops stand under the machine's vector unit, where its rate is known.
-    Raises TraitError for an unknown machine or dtype, ValueError where the machine has no rate for the dtype.
+    `asked` are the questions that come first: for the "ridge"; for the intensity that a "narrow" layer gets to; for the
+    ops that get faster with ten times the "peak" or twice the "bandwidth". Peak in FLOP/s and bandwidth in B/s are the
+    machine's while they are None. Elementwise ops stand under the machine's vector unit, where its rate is known.
+    Raises TraitError for an unknown machine or dtype, ValueError for an unknown question and, whenever they are set,
+    where the machine has no rate for the dtype.
     """
 
     machine, dtype = Enum(list(_MACHINES), _FIRST).tag(**STATE), Enum(list(ITEMSIZES), "bfloat16").tag(**STATE)
@@ -80,7 +112,28 @@ class Roof(View, module="roofline.js"):
     itemsizes: Dict = Dict(default_value=ITEMSIZES).tag(**GIVEN)
     ops = List([{"name": name} | op for name, op in OPS.items()]).tag(**GIVEN)
     ends = List([[0.05, 5e4], [1e10, 2e16]]).tag(**GIVEN)  # of the axes, in FLOP/B and FLOP/s
-    asked = Bool(True).tag(**GIVEN)
+    asked: List = List().tag(**GIVEN)
+
+    def __init__(self, *, asked: Sequence[str] = ("ridge",), **state: Any) -> None:
+        if unknown := set(asked).difference(_QUESTIONS):
+            raise ValueError(f"no question {min(unknown)!r}: take some of {', '.join(_QUESTIONS)}")
+        questions = [Roof(asked=(), **state)._question(name) for name in asked]
+        super().__init__(**state, asked=questions)
+
+    def _question(self, name: str) -> dict[str, Any]:
+        question = {"name": name} | _QUESTIONS[name]
+        most = {"peak": Roof.peak.max, "bandwidth": Roof.bandwidth.max}
+        times = question.pop("times", {})
+        faster = {what: min(factor * getattr(self.roof, what), most[what]) for what, factor in times.items()}
+        after = question.get("after", faster)
+        before = {what: getattr(self, what) for what in {**after, **(_MOVED if faster else {})}}
+        return question | {"before": before, "after": after}
+
+    @validate("machine", "dtype")
+    def _together(self, proposal: dict[str, Any]) -> str:
+        state = {"machine": self.machine, "dtype": self.dtype, proposal["trait"].name: proposal["value"]}
+        _SPECS[state["machine"]].peak(state["dtype"])
+        return proposal["value"]
 
     @property
     def roof(self) -> Roofline:
@@ -103,6 +156,9 @@ class Roof(View, module="roofline.js"):
             for what in ("flops", "numbers")
         )
         return flops, numbers * ITEMSIZES[self.dtype]
+
+    def _words(self) -> str:
+        return "\n".join([self._drawing().words, *(question["text"] for question in self.asked)])
 
     def _drawing(self) -> draw.Drawing:
         points = []
