@@ -514,9 +514,7 @@ RULES: dict[str, Callable[..., Number]] = {
     **dict.fromkeys(CONVOLUTIONS, _convolution),
     **dict.fromkeys(POOLS, _windows),
     **dict.fromkeys(("_embedding_bag", "_embedding_bag_forward_only"), _bags),
-    **{
-        f"{op}{way}": _recurrent for op in ("mkldnn_rnn_layer", "_cudnn_rnn", "miopen_rnn") for way in ("", "_backward")
-    },
+    **dict.fromkeys(RECURRENT, _recurrent),
     **dict.fromkeys(("_thnn_fused_lstm_cell", "_thnn_fused_gru_cell"), _fused_cell),
     **dict.fromkeys(STEPS, _step),
 }
