@@ -31,6 +31,12 @@ def ask(monkeypatch):
     EXERCISES.pop("probe", None)
 
 
+@pytest.fixture
+def unread(monkeypatch):
+    """No source is known, so that no nearest slip is looked for."""
+    monkeypatch.setattr(nearest.Source, "of", lambda learner: None)
+
+
 def written(source):
     """A function as a cell of a notebook defines it."""
     name = f"<cell {hash(source)}>"
@@ -123,7 +129,7 @@ NUMBERS = {
         ),
     ],
 )
-def test_what_is_wrong_with_a_formula_is_said_in_the_names_of_its_arguments(ask, right, answer, sentence):
+def test_what_is_wrong_with_a_formula_is_said_in_the_names_of_its_arguments(ask, unread, right, answer, sentence):
     assert ask(right, answer, **NUMBERS).endswith(sentence)
 
 
@@ -146,6 +152,46 @@ TERMS = {
 )
 def test_the_terms_of_a_sum_are_named(ask, answer, sentence):
     assert ask(right, answer, terms=TERMS, **NUMBERS).endswith(sentence)
+
+
+STEPS = [(torch.arange(4.0), torch.tensor([3.0, 1, 7, 5]), rate) for rate in (0.5, 2.0, 4.0)]
+
+
+def step(weight, gradient, rate):
+    new = weight * weight + gradient
+    return weight - rate * new, new
+
+
+@pytest.mark.parametrize(
+    ("answer", "sentence"),
+    [
+        (lambda w, g, rate: step(w, g, rate)[0], "That is value 1 alone: return all 2."),
+        (lambda w, g, rate: (w - 4 * (w * w + g), w * w + g), "is wrong. Your result does not depend on `rate`."),
+        (lambda w, g, rate: (w - g, g), "got -3. Your result does not depend on `rate`."),
+        (lambda w, g, rate: (step(w, g, rate)[0], 2 * step(w, g, rate)[1]), "In every case it is twice the right one."),
+        (lambda w, g, rate: (step(w, g, rate)[0], step(w, g, rate)[1].sin()), "Only value 2 is wrong."),
+        (
+            lambda w, g, rate: step,
+            "You return a function, not what it gives: call it, with its arguments in parentheses.",
+        ),
+        (lambda w, g, rate: (step(w, g, rate)[0], None), "Only value 2 is wrong."),
+    ],
+)
+def test_several_results_are_looked_at_one_by_one(ask, unread, answer, sentence):
+    assert ask(step, answer, cases=STEPS).endswith(sentence)
+
+
+def test_a_law_that_an_answer_breaks_is_told(ask):
+    laws = [(lambda f: f(1, 2) == f(2, 1), "It is the same in both orders."), (lambda f: f(1) == 2, "Not asked.")]
+    assert ask(lambda a, b: a * b, lambda a, b: a - b, laws=laws, cases=[(1, 5), (2, 3)]).endswith("both orders.")
+    assert "Not asked." not in ask(lambda a, b: a * b, lambda a, b: a**2 * b**2, laws=laws, cases=[(1, 5), (2, 3)])
+
+
+@pytest.mark.parametrize(
+    ("exercise", "holds"), [(one, holds) for one in EXERCISES.values() for holds, _ in one.laws], ids=str
+)
+def test_each_law_holds_of_the_right_answer(exercise, holds):
+    assert holds(exercise.oracle)
 
 
 def test_the_terms_below_a_bar_are_named(ask):
@@ -190,6 +236,10 @@ def steps(lines):
             "Line 2, `rows ** (1 + heads)`: look at the exponent once more; the rest is right.",
         ),
         (
+            ["f = lambda rows, cols, heads: 6 * rows - cols + 4 * rows ** 2 * heads", "return f(rows, cols, heads)"],
+            "Line 2, `6 * rows - cols`: look at the operation once more; the rest is right.",
+        ),
+        (
             ["return 6 * rows * cols + (5 * rows) ** 3 * heads / (7 + heads)"],
             "By how much it is off depends on `rows` and `heads` alone.",
         ),
@@ -197,6 +247,12 @@ def steps(lines):
 )
 def test_the_place_of_the_one_step_that_mends_it_is_named(ask, lines, sentence):
     assert ask(right, steps(lines), **NUMBERS).endswith(sentence)
+
+
+def test_the_place_in_a_lambda_is_named(ask):
+    answer = lambda rows, cols, heads: 6 * rows - cols + 4 * rows**2 * heads  # noqa: E731
+    message = ask(right, answer, **NUMBERS)
+    assert message.endswith("`6 * rows - cols`: look at the operation once more; the rest is right.")
 
 
 def test_a_search_that_takes_too_long_says_nothing_and_costs_little(ask, monkeypatch):
@@ -249,7 +305,7 @@ X = [
         (lambda x: x, lambda x: x.half(), "The numbers are right, in another dtype: float16."),
     ],
 )
-def test_tensors_are_told_by_what_they_have_in_common(ask, right, answer, words):
+def test_tensors_are_told_by_what_they_have_in_common(ask, unread, right, answer, words):
     cases = X if "half" not in words and "float16" not in words else [(x.round(),) for (x,) in X]
     assert words in ask(right, answer, cases=cases)
 
@@ -302,7 +358,7 @@ LISTS = {"cases": [(n,) for n in range(2, 9)]}
         ),
         (lambda n: [(n, 2 * n), (3 * n, 4)], lambda n: [(n, 2 * n)], "An entry is missing."),
         (lambda n: [(n, 2 * n)], lambda n: [(n, 2 * n)] * 2, "There is one entry too many."),
-        (lambda n: (n, n * n), lambda n: (n, n + 5), "The first entry is right in every case, and others are not."),
+        (lambda n: (n, n * n), lambda n: (n, n + 5), "Only value 2 is wrong."),
         (
             lambda n: "low" if n < 5 else "high",
             lambda n: "high"[: 9 * n],
@@ -312,5 +368,5 @@ LISTS = {"cases": [(n,) for n in range(2, 9)]}
         (lambda n: n > 4, lambda n: n > 7, "Sometimes where True is right, yours says False; all else is right."),
     ],
 )
-def test_lists_and_decisions(ask, right, answer, sentence):
+def test_lists_and_decisions(ask, unread, right, answer, sentence):
     assert ask(right, answer, **LISTS).endswith(sentence)

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from difflib import SequenceMatcher
 from fractions import Fraction
 from numbers import Real
 from typing import Any, TypeGuard
@@ -13,11 +14,12 @@ from typing import Any, TypeGuard
 import torch
 
 from helpers.check.amounts import amount
-from helpers.check.wording import numeral, numerals, printable
+from helpers.check.wording import numeral, numerals, printable, tensor_is_small
 from helpers.exercises import Exercise
 
 _USUAL_TOLERANCE = 1e-6
 _LONGEST_RANGE = 10_000
+_LIKE = 0.6  # the ratio of a `SequenceMatcher` from which on words are forms of one
 _MOST_NUMBERS = 10_000  # of a tensor that is looked through
 # How far off a value is, in words: the largest factor for which they hold.
 _HOW_FAR = [
@@ -99,9 +101,9 @@ def difference(found: Any, right: Any, exercise: Exercise, tell: bool = True) ->
         return _tensor_difference(found, right, exercise.tolerance)
     if exercise.tolerance != 0:
         exercise = _allowing_roundings(exercise, found)
-    found = plain(found)
+    given, found = found, plain(found)
     if isinstance(right, tuple | list):
-        return _sequence_difference(found, right, exercise, tell)
+        return _sequence_difference(found, right, exercise, tell, given)
     if is_number(right):
         return _number_difference(found, right, exercise, tell)
     return _word_difference(found, right, exercise.words, tell)
@@ -118,10 +120,10 @@ def _allowing_roundings(exercise: Exercise, found: Any) -> Exercise:
     return replace(exercise, tolerance=max(exercise.tolerance or _USUAL_TOLERANCE, 4 * gap))
 
 
-def _sequence_difference(found: Any, right: Sequence[Any], exercise: Exercise, tell: bool) -> str | None:
+def _sequence_difference(found: Any, right: Sequence[Any], exercise: Exercise, tell: bool, given: Any) -> str | None:
     if not isinstance(found, tuple | list) or len(found) != len(right):
         plural = "s" if len(right) != 1 else ""
-        return f"expected {len(right)} value{plural}, got {printable(found)}"
+        return f"expected {len(right)} value{plural}, got {_several(given, found)}"
     for position, (mine, true) in enumerate(zip(found, right, strict=True), start=1):
         inside = difference(mine, true, exercise, tell)
         if inside and inside.startswith(("value ", "entry ")):
@@ -129,6 +131,14 @@ def _sequence_difference(found: Any, right: Sequence[Any], exercise: Exercise, t
         if inside:
             return f"value {position} of {len(right)}: {inside}"
     return None
+
+
+def _several(given: Any, found: Any) -> str:
+    """What is given in place of several values, without the numbers of large tensors."""
+    if isinstance(given, torch.Tensor) and not tensor_is_small(given):
+        return printable(given)
+    has_tensors = isinstance(found, list | tuple) and any(isinstance(entry, torch.Tensor) for entry in found)
+    return str(len(found)) if has_tensors else printable(found)
 
 
 # ---- Words
@@ -162,11 +172,18 @@ def _word(found: Any, words: Collection[str] = ()) -> str:
     known = [_word(word) for word in words]
     if text in known or len(text) < 3:
         return text
-    meant = [word for word in known if word.startswith(text[:3]) and (text.startswith(word) or word.startswith(text))]
+    meant = [word for word in known if word.startswith(text[:3]) and _is_form(text, word)]
     if len(meant) != 1:
         return text
-    rest = text[len(meant[0]) :]  # "MAC/FLOP" and "FLOP/s" say something else than their beginning
+    rest = text.removeprefix(meant[0])  # "MAC/FLOP" and "FLOP/s" say something else than their beginning
     return text if any(word in rest for word in [*known, "persecond"]) else meant[0]
+
+
+def _is_form(text: str, word: str) -> bool:
+    """Whether a text is a form of a word: its beginning, or one with another ending, as "copied" of "copy"."""
+    if text.startswith(word) or word.startswith(text):
+        return True
+    return (text + word).isalpha() and SequenceMatcher(None, text, word).ratio() >= _LIKE
 
 
 # ---- Numbers
@@ -240,6 +257,8 @@ def _tensor_difference(found: Any, right: torch.Tensor, tolerance: float | None)
         found = _as_tensor(found, right.dtype)
     if not isinstance(found, torch.Tensor):
         return f"expected a tensor, got {printable(found)}"
+    if found.is_nested:
+        return "expected one tensor of numbers, got a nested one"
     if found.shape != right.shape and not found.numel() == right.numel() == 1:
         return f"expected shape {tuple(right.shape)}, got {tuple(found.shape)}"
     if found.dtype != right.dtype:

@@ -110,6 +110,11 @@ class Attempt:
         varies = len(self.numbers) > 1 and len({true for _, true in pairs}) > 1
         return pairs if varies else []
 
+    def is_right_with(self, outcomes: Sequence[Any]) -> bool:
+        """Whether these outcomes would be right."""
+        pairs = zip(outcomes, self.rights, strict=True)
+        return all(difference(mine, right, self.exercise) is None for mine, right in pairs)
+
     @property
     def asks_for_whole_numbers(self) -> bool:
         """Whether all right numbers are whole."""

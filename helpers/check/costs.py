@@ -56,8 +56,11 @@ def known_costs(exercise: Exercise, formula: Callable[..., Any]) -> list[float]:
     return [counted_cost(exercise, formula, case) for case in scored(exercise)]
 
 
-def dearest(exercise: Exercise, function: Callable[..., Any]) -> str:
-    """The op that takes more than half of the scored calls' cost, if the oracle does without it; else empty."""
+def superfluous(exercise: Exercise, function: Callable[..., Any]) -> list[str]:
+    """The ops that the oracle does without, if they take more than half of the scored calls' cost, the dearest first.
+
+    One that takes more than half alone is alone on the list.
+    """
     totals: dict[str, float] = {}
     needed: set[str] = set()
     kind = "flops" if exercise.cost == "flops" else "bytes"
@@ -65,9 +68,11 @@ def dearest(exercise: Exercise, function: Callable[..., Any]) -> str:
         needed |= {row.op for row in count(exercise.oracle, *copy.deepcopy(case)).ops}
         for row in count(function, *copy.deepcopy(case)).ops:
             totals[row.op] = totals.get(row.op, 0) + getattr(row, kind)
-    name = max(totals, key=lambda op: totals[op], default="")
-    is_most = bool(name) and totals[name] > sum(totals.values()) / 2
-    return name if is_most and name not in needed else ""
+    names = sorted(totals.keys() - needed, key=lambda op: -totals[op])
+    half = sum(totals.values()) / 2
+    if names and totals[names[0]] > half:
+        return names[:1]
+    return names if sum(totals[name] for name in names) > half else []
 
 
 def scored(exercise: Exercise) -> Sequence[tuple[Any, ...]]:

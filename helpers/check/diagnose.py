@@ -7,9 +7,12 @@ for single values in `values`; `nearest` looks for one edit of the source.
 """
 
 import math
+import warnings
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import torch
@@ -17,17 +20,18 @@ import torch
 from helpers.check import errors, formulas, tensors
 from helpers.check.amounts import amount
 from helpers.check.answers import Failed, difference, is_number, meaning, plain
-from helpers.check.attempt import Attempt
-from helpers.check.costs import dearest, known_costs
+from helpers.check.attempt import Answer, Attempt
+from helpers.check.costs import known_costs, superfluous
 from helpers.check.monomials import fraction_text, is_plain
 from helpers.check.nearest import nearest_slip
 from helpers.check.values import quantity
-from helpers.check.wording import numeral
+from helpers.check.wording import numeral, sentence_list
 from helpers.exercises import Exercise, Mistake
 
 NOTHING = "The hint below may help."
 _EXACTLY = 1e-6  # relative
 _ROUNDED = 0.05  # relative: no more is lost by rounding
+_MOST_OPS = 3  # that a sentence names
 _TIMES = {2: "twice the right one", 0.5: "half of the right one", -1: "right but for its sign"}
 _ROUNDINGS = ((math.ceil, "up"), (math.floor, "down"), (round, "to the nearest whole number"))
 
@@ -47,7 +51,9 @@ def explain(attempt: Attempt) -> str:
 def _said(rule: "Rule", attempt: Attempt) -> str | None:
     """What a rule says; nothing where it fails, since the verdict matters more."""
     try:
-        return rule(attempt)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return rule(attempt)
     except Exception:
         return None
 
@@ -120,13 +126,86 @@ def chosen_word(attempt: Attempt) -> str | None:
     return meaning(plain(attempt.outcomes[attempt.shown]), attempt.exercise)
 
 
-def dear_op(attempt: Attempt) -> str | None:
-    """The op that a cheaper answer does without."""
+def broken_law(attempt: Attempt) -> str | None:
+    """What holds of every right answer, and not of this one."""
+    answer, exercise = attempt.answer, attempt.exercise
+    if not answer:
+        return None
+    for holds, sentence in exercise.laws:
+        with suppress(_Unknown):
+            if not holds(partial(_known_outcome, answer, exercise)):
+                return sentence
+    return None
+
+
+class _Unknown(Exception):
+    """A call gave nothing that a law can look at."""
+
+
+def _known_outcome(answer: Answer, exercise: Exercise, *arguments: Any) -> Any:
+    outcome = answer.outcome(exercise, arguments)
+    if isinstance(outcome, Failed):
+        raise _Unknown(outcome.sentence)
+    return outcome
+
+
+# ---- Of several results, as in `return weight, momentum`, each by itself.
+
+
+def one_of_several(attempt: Attempt) -> str | None:
+    """Which of several results it gives alone; or what is wrong with the one that is wrong."""
+    count = len(attempt.rights[0]) if isinstance(attempt.rights[0], tuple) else 0
+    if (
+        not attempt.answer
+        or count < 2
+        or len(attempt.rights) < 2
+        or any(len(right) != count for right in attempt.rights)
+    ):
+        return None
+    places = [_at_place(attempt, place) for place in range(count)]
+    if not any(isinstance(outcome, list | tuple | Failed) for outcome in attempt.outcomes):
+        alone = [place for place, one in enumerate(places, start=1) if one.is_right_with(attempt.outcomes)]
+        return f"That is value {alone[0]} alone: return all {count}." if len(alone) == 1 else None
+    if any(not isinstance(outcome, list | tuple) or len(outcome) != count for outcome in attempt.outcomes):
+        return None
+    wrong = [place for place, one in enumerate(places, start=1) if not one.is_right_with(one.outcomes)]
+    if len(wrong) != 1:
+        return None
+    said = next(filter(None, (_said(rule, places[wrong[0] - 1]) for rule in _RULES_OF_ONE)), "")
+    return f"Only value {wrong[0]} is wrong. {said}".rstrip()
+
+
+def _at_place(attempt: Attempt, place: int) -> Attempt:
+    """The attempt at one of several results."""
+    exercise = attempt.exercise
+    of_one = replace(exercise, oracle=lambda *arguments: exercise.oracle(*arguments)[place], mistakes=(), terms={})
+    answer = attempt.answer and replace(attempt.answer, pick=lambda results: results[place])
+    has_places = all(isinstance(outcome, list | tuple) and len(outcome) > place for outcome in attempt.outcomes)
+    outcomes = [outcome[place] for outcome in attempt.outcomes] if has_places else attempt.outcomes
+    return Attempt(of_one, outcomes, answer, shown=attempt.shown)
+
+
+def dear_ops(attempt: Attempt) -> str | None:
+    """The ops that a cheaper answer does without."""
     answer = attempt.answer
     if not answer or attempt.exercise.cost == "flops":
         return None
-    name = answer.place.run(lambda: dearest(attempt.exercise, answer.learner))
-    return f"Most of it is in `{name}`: it can be done without." if name else None
+    names = answer.place.run(lambda: superfluous(attempt.exercise, answer.learner))
+    if not 1 <= len(names) <= _MOST_OPS:
+        return None
+    return f"Most of it is in {sentence_list([f'`{name}`' for name in names])}: it can be done without."
+
+
+def wrong_kind(attempt: Attempt) -> str | None:
+    """What an outcome is that can be no answer, and how it becomes one."""
+    outcome, right = attempt.outcomes[attempt.shown], attempt.rights[attempt.shown]
+    if callable(outcome):
+        return "You return a function, not what it gives: call it, with its arguments in parentheses."
+    if type(outcome).__module__ == "torch.return_types":
+        return "It has values and indices: take `.values`, or a reduction that has no indices, such as amax."
+    if is_number(right) and isinstance(outcome, bool):
+        return "A comparison gives True or False."
+    return None
 
 
 def sometimes_dear(attempt: Attempt) -> str | None:
@@ -227,12 +306,15 @@ def sometimes_off_by_one(attempt: Attempt) -> str | None:
 
 Rule = Callable[[Attempt], str | None]
 RULES: tuple[Rule, ...] = (usual_mistake,)
-RULES_OF_COSTS: tuple[Rule, ...] = (dear_op, sometimes_dear)
+RULES_OF_COSTS: tuple[Rule, ...] = (dear_ops, sometimes_dear)
 RULES_OF_VALUES: tuple[Rule, ...] = (chosen_word, quantity)
 # These need several calls: of a single value they would give the answer away, and of costs they say nothing.
 RULES_OF_CALLS: tuple[Rule, ...] = (
     errors.raised,
+    wrong_kind,
     opposite,
+    broken_law,
+    tensors.not_finite,
     tensors.turned,
     tensors.same_order,
     tensors.rounded_dtype,
@@ -240,6 +322,7 @@ RULES_OF_CALLS: tuple[Rule, ...] = (
     constant,
     formulas.named_terms,
     tensors.named_terms,
+    one_of_several,
     formulas.dependence,
     constant_ratio,
     formulas.factor,
@@ -259,8 +342,9 @@ RULES_OF_CALLS: tuple[Rule, ...] = (
     chosen_word,
     tensors.entries,
     tensors.partly_right,
-    tensors.not_finite,
     formulas.where_it_errs,
     sometimes_off_by_one,
     formulas.one_right,
 )
+# Those that look at numbers and tensors alone: the source is that of all results.
+_RULES_OF_ONE = tuple(rule for rule in RULES_OF_CALLS if rule not in (broken_law, one_of_several, nearest_slip))

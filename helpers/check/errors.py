@@ -98,5 +98,9 @@ _MEANINGS: tuple[tuple[str, _Meaning], ...] = (
     (r"view size is not compatible",
      lambda m: "Strides of that order cannot be merged into a view: which dimensions move?"),
     (r"math domain error|expected a positive input", lambda m: "The logarithm or root of what is 0 or negative."),
+    (r"^SystemExit", lambda m: "exit() and quit() end a program: a function ends with return."),
+    (r"^NotImplementedError", lambda m: "That line stands for what is still to be written."),
+    (r"^AssertionError", lambda m: "That is your own assert: it does not hold in this case."),
+    (r"an async function", lambda m: "Nothing waits for it here."),
     (r"RecursionError", lambda m: "It calls itself without an end."),
 )  # fmt: skip

@@ -10,8 +10,9 @@ from contextlib import suppress
 from typing import Any
 
 import numpy as np
+import torch
 
-from helpers.check.answers import Failed, difference, flat, is_number
+from helpers.check.answers import Failed, difference, flat, is_number, plain
 from helpers.check.attempt import Attempt, Call
 from helpers.check.monomials import Monomial, fitted, fraction_text, is_plain
 from helpers.check.run import call
@@ -19,6 +20,7 @@ from helpers.check.wording import call_text, numeral, sentence_list
 from helpers.exercises import Exercise
 
 _BASES = 6  # calls of which one argument is varied
+_MOST_ELEMENTS = 100_000
 _CLOSE = 1e-9  # relative: two results are the same
 _LOST_DIGITS = 1e-9  # of the larger number, where two nearly equal ones are subtracted
 
@@ -26,6 +28,11 @@ _LOST_DIGITS = 1e-9  # of the larger number, where two nearly equal ones are sub
 def _same(first: Any, second: Any) -> bool:
     if is_number(first) and is_number(second):
         return math.isclose(first, second, rel_tol=_CLOSE) or first == second
+    if isinstance(first, torch.Tensor) and isinstance(second, torch.Tensor):
+        is_like = first.shape == second.shape and first.dtype == second.dtype
+        return is_like and torch.allclose(first, second, rtol=_CLOSE, atol=0, equal_nan=True)
+    if isinstance(first, list | tuple) and isinstance(second, list | tuple):
+        return len(first) == len(second) and all(map(_same, first, second))
     return type(first) is type(second) and repr(first) == repr(second)
 
 
@@ -35,7 +42,10 @@ def _same(first: Any, second: Any) -> bool:
 def dependence(attempt: Attempt) -> str | None:
     """An argument that changes nothing, or one that should not change anything."""
     answer, exercise = attempt.answer, attempt.exercise
-    if not answer or not all(map(is_number, exercise.inputs[0])) or len(exercise.inputs) < 2:
+    first = exercise.inputs[0]
+    if not answer or len(exercise.inputs) < 2 or not all(map(_can_vary, first)):
+        return None
+    if not _are_alike(attempt.outcomes[0], attempt.rights[0]):  # a result of another kind says enough
         return None
     missing, wrong = [], []
     for place, name in enumerate(attempt.names):
@@ -44,13 +54,31 @@ def dependence(attempt: Attempt) -> str | None:
         right = _is_moved(lambda arguments: call(exercise, exercise.oracle, arguments), varied)
         if right and mine is False:
             missing.append(name)
-        if mine and right is False:
+        if mine and right is False and is_number(first[place]):
             wrong.append(name)
     return _dependence_text(attempt, missing, wrong)
 
 
+def _are_alike(mine: Any, right: Any) -> bool:
+    """Whether a result is of the kind that is asked for, and small enough to be compared often."""
+    if isinstance(right, torch.Tensor):
+        return isinstance(mine, torch.Tensor) and mine.dtype == right.dtype and mine.numel() <= _MOST_ELEMENTS
+    mine, right = plain(mine), plain(right)
+    kinds = (bool, str, list | tuple, int | float)
+    return next((isinstance(mine, kind) for kind in kinds if isinstance(right, kind)), False)
+
+
+def _can_vary(argument: Any) -> bool:
+    return is_number(argument) or (isinstance(argument, torch.Tensor) and not argument.is_meta)
+
+
 def _varied(inputs: Sequence[tuple[Any, ...]], place: int) -> Iterator[tuple[tuple[Any, ...], tuple[Any, ...]]]:
     """Pairs of arguments that differ in one place alone."""
+    if isinstance(inputs[0][place], torch.Tensor):
+        for base in inputs[:_BASES]:
+            for other in (2 * base[place] + 1, -base[place], base[place].flip(0)):
+                yield base, (*base[:place], other, *base[place + 1 :])
+        return
     values = sorted({arguments[place] for arguments in inputs})
     for base in inputs[:: max(len(inputs) // _BASES, 1)]:
         for value in (values[0], values[len(values) // 2], values[-1]):

@@ -97,7 +97,8 @@ def _judge(exercise: Exercise, answers: tuple[Any, ...], place: Sandbox) -> _Jud
         return _judge_value(exercise, answers[0] if len(answers) == 1 else answers)
     if len(answers) != 1 or not callable(answers[0]):
         found = ", ".join(printable(answer, longest=40) for answer in answers)
-        return _not_yet(f"expected a function, got {found}. Pass it without calling it.")
+        expected = "a function" if len(answers) == 1 else "one answer, a function"
+        return _not_yet(f"expected {expected}, got {found}. Pass it without calling it.")
     return _judge_function(exercise, answers[0], place)
 
 

@@ -35,10 +35,11 @@ def no_exercise(given: Any) -> str:
     """What to say of something that names no exercise."""
     if isinstance(given, str):
         return " ".join(["there is no exercise of this name.", *_names_here(given, EXERCISES)])
-    if getattr(given, "__name__", "") == "<lambda>":
-        return " ".join(['a lambda has no name: write check("name", f).', *_names_here("", EXERCISES)])
+    name = getattr(given, "__name__", "")
+    if callable(given) and name in ("", "<lambda>"):
+        what = "a lambda" if name else "this"
+        return " ".join([f'{what} has no name: write check("name", f).', *_names_here("", EXERCISES)])
     if callable(given):
-        name = getattr(given, "__name__", "")
         return " ".join(["there is no exercise with the name of this function.", *_names_here(name, EXERCISES)])
     return 'write check(function), without calling it, or check("name", value).'
 

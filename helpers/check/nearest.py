@@ -49,7 +49,7 @@ class Source:
 
     @classmethod
     def of(cls, learner: Any) -> "Source | None":
-        """The source of a function that was written with `def`, if it is known."""
+        """The source of a function, if it is known."""
         learner = inspect.unwrap(learner)
         if not isinstance(learner, FunctionType):
             return None
@@ -59,11 +59,11 @@ class Source:
             tree = ast.parse(text)
         except (OSError, TypeError, SyntaxError, ValueError):
             return None
-        if len(tree.body) != 1 or not isinstance(tree.body[0], ast.FunctionDef):
+        function = _definition(tree, learner)
+        if not function:
             return None
-        function = tree.body[0]
         function.decorator_list = []
-        return cls(tree, function, text, max(first - 1, 0), _namespace(learner))
+        return cls(ast.Module([function], []), function, text, max(first - 1, 0), _namespace(learner))
 
     @property
     def names(self) -> list[str]:
@@ -78,6 +78,22 @@ class Source:
         namespace = dict(self.namespace)
         exec(compile(ast.fix_missing_locations(tree), "<edited>", "exec"), namespace)
         return namespace[self.function.name]
+
+
+def _definition(tree: ast.Module, learner: FunctionType) -> ast.FunctionDef | None:
+    """The function in its source; that of a lambda as if it had been written with `def`."""
+    if len(tree.body) == 1 and isinstance(tree.body[0], ast.FunctionDef):
+        return tree.body[0]
+    names = learner.__code__.co_varnames[: learner.__code__.co_argcount]
+    lambdas = [node for node in ast.walk(tree) if isinstance(node, ast.Lambda)]
+    found = [node for node in lambdas if tuple(argument.arg for argument in node.args.args) == names]
+    if len(found) != 1:
+        return None
+    (definition,) = ast.parse("def answer(): return 0").body
+    assert isinstance(definition, ast.FunctionDef)
+    result = ast.copy_location(ast.Return(found[0].body), found[0].body)
+    definition.args, definition.body = found[0].args, [result]
+    return ast.copy_location(definition, found[0])
 
 
 def _namespace(learner: FunctionType) -> dict[str, Any]:

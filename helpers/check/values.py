@@ -17,7 +17,8 @@ _USUAL = (
     (1e6, "Is its prefix the one that is asked for?"),
     (1e9, "Is its prefix the one that is asked for?"),
     (1e12, "Is its prefix the one that is asked for?"),
-    (2, "Is something counted twice, or half of it forgotten?"),
+    # Several factors, as one of them alone would give the answer away.
+    *((times, "Is a small factor missing, or in there once too often?") for times in (4 / 3, 1.5, 2, 3, 4, 6)),
 )
 _MIXED = "Are units of 1000 and of 1024 mixed?"
 _NEAR = "That is near: is something rounded too far, here or on the way?"

@@ -45,6 +45,8 @@ class Exercise:
     variables: what varies, by its name, from the arguments, where these are no plain numbers.
     terms: the right answer is the sum of these, by the words for each. Where `over` is given, it is that over the sum.
     quantities: for a value, the numbers of the statement that one may leave out or take for another, by their words.
+    laws: what holds of every right answer, as functions of the answer that say whether it does, and of each what is
+        said where it does not.
     notebook: the number of the notebook, as "05".
     """
 
@@ -67,6 +69,7 @@ class Exercise:
     terms: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     over: Callable[..., float] | None = None
     quantities: Mapping[str, float] = field(default_factory=dict)
+    laws: Sequence[tuple[Callable[[Callable[..., Any]], bool], str]] = ()
     notebook: str = ""
 
     @cached_property

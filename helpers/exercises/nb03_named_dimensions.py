@@ -156,6 +156,25 @@ def _draw_attention(r: random.Random) -> tuple[torch.Tensor, torch.Tensor, torch
     return q, k, v, heads
 
 
+def _with_ones(attend: Callable) -> bool:
+    q, k, v, heads = _draw_attention(random.Random(1))
+    return bool(torch.allclose(attend(q, k, torch.ones_like(v), heads), torch.ones_like(q)))
+
+
+def _heads_apart(changed: str) -> Callable[[Callable], bool]:
+    """Whether a change of the last head's part of an input leaves what the other heads give as it was."""
+
+    def holds(attend: Callable) -> bool:
+        q, k, v, heads = _draw_attention(random.Random(1))
+        inputs = {"q": q, "k": k, "v": v}
+        c = q.shape[-1] // heads
+        before = attend(*inputs.values(), heads)
+        inputs[changed] = torch.cat([inputs[changed][..., :-c], inputs[changed][..., -c:] + 3], -1)
+        return bool(torch.equal(attend(*inputs.values(), heads)[..., :-c], before[..., :-c]))
+
+    return holds
+
+
 exercise("repair_attention",
     lambda q, k, v, heads: _attention()(q, k, v, heads), [
     (_attention("c h", -2), "That is still the attention with both bugs."),
@@ -171,6 +190,11 @@ exercise("repair_attention",
     (_attention(power=0), "The scale is missing, which was no bug: scores grow with the channels that they sum over."),
     (lambda q, k, v, heads: _attention(shift=0)(q, k, v, heads),
      "You hid the later tokens, as a GPT does: the function as it is given hides none, and that is no bug."),
+    ],
+    laws=[
+        (_with_ones, "Where all of v is 1, attention gives 1, as the weights of a query add up to 1. Yours does not."),
+        *((_heads_apart(name), f"The last head's part of {name} changes what other heads give: do all brackets agree?")
+          for name in ("v", "q", "k")),
     ],
     cases=[(*(_counting(2, n, 12, start=n).mul(1.7).sin() for n in (4, 5, 5)), 2)], draw=_draw_attention)
 
