@@ -81,6 +81,7 @@ class FloatFormat:
         return getattr(torch, self.name, None)
 
 
+BANDS = ("zero", "subnormal", "normal", "infinite")
 _SPECIAL = {"zero": "0", "infinity": "∞", "nan": "NaN"}
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -256,6 +257,32 @@ def values(fmt: FloatFormat | str | torch.dtype) -> list[float]:
         raise ValueError(f"{fmt.name} has 2^{fmt.bits} codes; values() lists formats of at most 16 bits")
     positive = [decode(code, fmt).value for code in range(1, fmt.max_code + 1)]
     return [-value for value in reversed(positive)] + [0.0, *positive]
+
+
+def kept(tensor: torch.Tensor, fmt: FloatFormat | str | torch.dtype) -> dict[str, float]:
+    """What becomes of the numbers of a tensor in a format: the share of each of BANDS.
+
+    Those that are 0 do not count. A magnitude up to half of the smallest number becomes zero; one beyond the largest by
+    half a gap or more becomes infinite.
+
+    >>> kept(torch.tensor([0.0, 1e-9, 1e-6, 1.0, 1e6]), "float16")
+    {'zero': 0.25, 'subnormal': 0.25, 'normal': 0.25, 'infinite': 0.25}
+
+    Raises ValueError for a format without infinity and for a tensor in which every number is 0.
+    """
+    fmt = format_of(fmt)
+    if fmt.inf_code is None:
+        raise ValueError(f"{fmt.name} has no infinity: take a format that follows the IEEE rule")
+    magnitudes = tensor[tensor != 0].abs().double()
+    if not len(magnitudes):
+        raise ValueError("every number of the tensor is 0: there is nothing that a format could lose")
+    half_a_gap = fmt.max * fmt.eps / (2 - fmt.eps) / 2
+    is_zero = magnitudes <= fmt.smallest_subnormal / 2
+    is_infinite = magnitudes >= fmt.max + half_a_gap
+    is_normal = (magnitudes >= fmt.smallest_normal) & ~is_infinite
+    is_subnormal = ~(is_zero | is_normal | is_infinite)
+    which = (is_zero, is_subnormal, is_normal, is_infinite)
+    return {band: found.double().mean().item() for band, found in zip(BANDS, which, strict=True)}
 
 
 def formula(code: int, fmt: FloatFormat | str | torch.dtype) -> str:

@@ -256,6 +256,37 @@ def loss_of(gpt: GPT, ids: Tensor, *, recompute: bool = False) -> Tensor:
     return F.cross_entropy(logits, ids[:, 1:].flatten())
 
 
+def gradients_of_a_run(steps: int = 10) -> Tensor:
+    """The gradients at the outputs of all linear layers of a small GPT, in the last of its first steps, as one row.
+
+    It learns to add: its texts are sums such as 3+4=7, one token a character, 32 texts of 64 tokens a step. The same on
+    every call, whatever has been drawn before. Raises ValueError for less than one step.
+    """
+    if steps < 1:
+        raise ValueError(f"a run has at least one step, got {steps}")
+    text = "".join(f"{a}+{b}={a + b};" for a in range(100) for b in range(100))
+    ids = torch.tensor(list(text.encode()))
+    seen: list[Tensor] = []
+
+    def keep(layer: nn.Module, of_inputs: tuple[Tensor, ...], of_outputs: tuple[Tensor, ...]) -> None:
+        seen.append(of_outputs[0].flatten())
+
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        gpt = GPT(Config("small", 2, 64, 4, 128, 64))
+        for layer in gpt.modules():
+            if isinstance(layer, nn.Linear):
+                layer.register_full_backward_hook(keep)
+        optimizer = torch.optim.AdamW(gpt.parameters())
+        for _ in range(steps):
+            seen.clear()
+            starts = torch.randint(len(ids) - 65, (32, 1))
+            optimizer.zero_grad()
+            loss_of(gpt, ids[starts + torch.arange(65)]).backward()
+            optimizer.step()
+    return torch.cat(seen)
+
+
 # GPT-2: openai/gpt-2 (hparams.json) and gpt2* at Hugging Face (config.json). GPT-3: Brown et al. 2020, table 2.1, as
 # a dense model of that shape (theirs has banded layers, too). Llama: config.json of meta-llama/* at Hugging Face; for
 # Llama 3 405B that of Llama-3.1-405B with 8 key heads (as first uploaded it had 16).

@@ -9,6 +9,7 @@ import pytest
 import torch
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from matplotlib.patches import StepPatch
 from matplotlib.text import Text
 from PIL import Image
 
@@ -40,6 +41,7 @@ GALLERY = {
     "bits": lambda: draw.bits(0x3F80, "bfloat16"),
     "ranges": lambda: draw.ranges(mark=1e-8),
     "spacing": lambda: draw.spacing(["bfloat16", "float16"], 2**-28, 2**12, "title", marks=[1e-8, 1000]),
+    "exponents": lambda: draw.exponents({"small": 2.0 ** torch.arange(-30, 0), "one": torch.ones(1)}, "float16", "t"),
     "strips": lambda: draw.strips({"(a b)": [0, 0, 1, 1]}, "title", "position"),
     "lines": lambda: chart(),
     "wide range": lambda: draw.lines({"a": (range(30), [10.0**-p for p in range(30)])}, "t", "x", "y", log="y"),
@@ -172,9 +174,18 @@ def test_bits_show_each_digit_and_the_place_values(fmt):
     assert {"1", "1/2"} <= shown if fmt.bits <= 16 else {"2⁰", "2⁻¹"} <= shown
 
 
+def test_exponents_are_shares_of_the_numbers_that_are_not_zero():
+    numbers = torch.tensor([0, 0, 1, -1.5, 4, 5, 6, 7.9])
+    (ax,) = draw.exponents({"a": numbers}, "float16", "t").figure.axes
+    values, edges, _ = next(patch for patch in ax.patches if isinstance(patch, StepPatch)).get_data()
+    shares = dict(zip(edges, values, strict=False))
+    assert (shares[0], shares[1], shares[2], sum(values)) == pytest.approx((100 / 3, 0, 200 / 3, 100))
+
+
 @pytest.mark.parametrize(
     ("call", "words"),
     [
+        (lambda: draw.exponents({"a": torch.tensor([0.3, 0.4, 8])}, "float16", "t"), "a: most at 2⁻²."),
         (lambda: draw.ranges(mark=1e-7), "1e-7 is subnormal in float16."),
         (lambda: draw.ranges(mark=1e5), "1e5 is lost in float16"),
         (lambda: draw.bits(1, "float16"), "fraction 1 0 + 1/1024"),  # subnormal: no hidden 1
@@ -274,6 +285,8 @@ def test_an_empty_text_widens_the_cell_before_it():
         (lambda: draw.dots({"a": 0.0}, "t", "x"), "only values above 0"),
         (lambda: draw.memory_rises(trace(), "t", 1e6), "no op adds 1 MB"),
         (lambda: draw.roofline({"CPU": CPU}, [draw.Point("x", 1)]), "x has no FLOP/s"),
+        (lambda: draw.exponents({"a": torch.zeros(3)}, "float16", "t"), "'a' holds nothing but zeros"),
+        (lambda: draw.exponents({"a": torch.ones(3)}, "float8_e4m3fn", "t"), "float8_e4m3fn has no infinity"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused_in_a_sentence(call, words):

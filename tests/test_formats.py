@@ -193,6 +193,8 @@ def test_formula(code, name, text):
         (lambda: formats.neighbours(math.nan, "float16"), ValueError, "nan has no neighbours"),
         (lambda: formats.neighbours(1e9, "float8_e4m3fn"), ValueError, "float8_e4m3fn stores it as NaN"),
         (lambda: formats.values("float32"), ValueError, "float32 has 2^32 codes"),
+        (lambda: formats.kept(torch.zeros(3), "float16"), ValueError, "every number of the tensor is 0"),
+        (lambda: formats.kept(torch.ones(3), "float8_e4m3fn"), ValueError, "float8_e4m3fn has no infinity"),
     ],
 )
 def test_bad_input_gets_one_clear_sentence(call, error, message):
@@ -200,3 +202,22 @@ def test_bad_input_gets_one_clear_sentence(call, error, message):
         call()
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_kept_is_what_a_conversion_leaves(dtype):
+    torch.manual_seed(0)
+    numbers = torch.cat([torch.zeros(7), torch.randn(10_000) * 2.0 ** torch.randint(-140, 128, (10_000,))])
+    kept, info = numbers.to(dtype), torch.finfo(dtype)
+    found = formats.kept(numbers, dtype)
+    whole = (numbers != 0).sum()
+    assert found["zero"] == ((kept == 0) & (numbers != 0)).sum() / whole
+    assert found["infinite"] == kept.isinf().sum() / whole
+    assert found["subnormal"] == ((kept != 0) & (numbers.abs() < info.tiny)).sum() / whole
+    assert sum(found.values()) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("end", [65519.99, 65520.0])
+def test_kept_tells_the_two_sides_of_half_a_gap_beyond_the_largest(end):
+    share = formats.kept(torch.tensor([end], dtype=torch.float64), "float16")
+    assert share["infinite"] == torch.tensor(end, dtype=torch.float64).to(torch.float16).isinf()

@@ -399,3 +399,17 @@ def test_what_a_config_has_no_words_for_is_refused_by_its_field(card, words):
 def test_what_is_no_card_is_refused():
     with pytest.raises(TypeError, match=r"a card is a path to a config\.json, or a dict of what is in it, got list"):
         model.read_config([QWEN3])
+
+
+def test_gradients_of_a_run_are_the_same_each_time_and_leave_the_generator_alone():
+    torch.manual_seed(3)
+    first = model.gradients_of_a_run(steps=1)
+    drawn = torch.rand(1)
+    torch.manual_seed(3)
+    assert drawn == torch.rand(1)
+    assert torch.equal(first, model.gradients_of_a_run(steps=1))
+    d, tokens = 64, 32 * 64
+    per_block = 3 * d + d + 4 * d + d  # outputs of q k v, the output, up and down
+    assert first.numel() == tokens * (2 * per_block + 128)
+    with pytest.raises(ValueError, match="a run has at least one step, got 0"):
+        model.gradients_of_a_run(steps=0)

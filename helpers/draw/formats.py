@@ -1,7 +1,8 @@
 """Float formats: the bits of a number, the range of each format, and the gaps between its numbers."""
 
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,14 @@ from helpers import formats
 from helpers.draw.charts import lines
 from helpers.draw.drawing import Made, Series, canvas, drawn
 from helpers.draw.labels import cell, note, rows
-from helpers.draw.palette import BLUE, DASHES, GREY, INKS, TINTS, VERMILLION
+from helpers.draw.palette import BLUE, DASHES, GREY, GROUNDS, INKS, LINES, TINTS, VERMILLION
 from helpers.formats import FloatFormat
 
 FIELDS = {"sign": TINTS[1], "exponent": TINTS[0], "fraction": TINTS[2]}
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _ROW_HEIGHT = 2.1  # of cells with their place values above and their meaning below
 _FIRST, _LAST = -50, 42  # the axis of ranges, in powers of ten
+_POWERS = (-44, 24)  # that of exponents, in powers of two
 
 
 @drawn("Bits of a number")
@@ -155,6 +157,54 @@ def spacing(names: Sequence[str], low: float, high: float, title: str, marks: Se
     if len(stairs) == 2:
         _shade_finer(drawing.figure, stairs)
     return Made(drawing.figure, drawing.finding)
+
+
+@drawn("Histogram")
+def exponents(values: Mapping[str, torch.Tensor], fmt: FloatFormat | str | torch.dtype, title: str) -> Made:
+    """How many numbers lie at each power of two, a hill for every tensor, over what becomes of them in a format.
+
+    Numbers that are 0 do not count. Raises ValueError for a format without infinity, and for a tensor of zeros.
+    """
+    fmt = formats.format_of(fmt)
+    fig, ax = canvas(3.1, title, "power of two of a number", "% of the numbers")
+    found, highest = [], 0.0
+    for (name, tensor), line in zip(values.items(), LINES, strict=False):
+        powers, shares = _shares_by_power(name, tensor)
+        style = {"color": line["color"], "linestyle": line["linestyle"]}
+        ax.stairs(shares, powers, linewidth=2, **style)
+        ax.stairs(shares, powers, fill=True, alpha=0.25, color=line["color"])
+        top = int(shares.argmax())
+        words: dict[str, Any] = {"ha": "center", "va": "bottom", "weight": "bold", "color": INKS[line["color"]]}
+        note(ax, name, (powers[top] + 0.5, shares[top]), (0, 3), **words)
+        highest = max(highest, shares[top])
+        found.append(f"{name}: most at {_power(2, powers[top])}.")
+    ax.set(xlim=_POWERS, ylim=(0, 5 * math.ceil(1.3 * highest / 5)))
+    _draw_bands(ax, fmt)
+    return Made(fig, " ".join(found))
+
+
+def _shares_by_power(name: str, tensor: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:
+    """Powers of two, one more than the shares, in per cent, of the numbers between each and the next."""
+    powers = tensor[tensor != 0].abs().double().log2().floor()
+    if not len(powers):
+        raise ValueError(f"{name!r} holds nothing but zeros, which have no power of two")
+    edges = np.arange(_POWERS[0], _POWERS[1] + 1)
+    counts, _ = np.histogram(powers.numpy(), edges)
+    return edges, 100 * counts / len(powers)
+
+
+def _draw_bands(ax: Axes, fmt: FloatFormat) -> None:
+    """What becomes of numbers between which powers: the ground tinted where digits or numbers are lost."""
+    if fmt.inf_code is None:
+        raise ValueError(f"{fmt.name} has no infinity: take a format that follows the IEEE rule")
+    lost, coarse = GROUNDS[3], GROUNDS[2]
+    zero, normal, infinite = (math.log2(x) for x in (fmt.smallest_subnormal / 2, fmt.smallest_normal, fmt.max))
+    ends = (_POWERS[0], zero, normal, infinite, _POWERS[1])
+    for name, tint, (start, end) in zip(
+        formats.BANDS, (lost, coarse, "white", lost), itertools.pairwise(ends), strict=True
+    ):
+        ax.axvspan(start, end, color=tint, linewidth=0, zorder=0)
+        note(ax, name, ((start + end) / 2, 1), (0, -8), xycoords=ax.get_xaxis_transform(), ha="center", said=False)
 
 
 def _shade_finer(fig: Figure, stairs: Series) -> None:

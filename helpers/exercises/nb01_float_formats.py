@@ -17,17 +17,45 @@ notebook("01")
 guess("float16_run", "In float16 it is still the loss of the first step: nothing has moved.",
     (5.5e-13, "You named the loss of float32."), (0.0, "A loss of 0 would be a perfect fit."),
     (math.nan, "It stays finite, and no error is raised."), (math.inf, "It stays finite, and no error is raised."))
+guess("code_on_paper",
+    "The exponent field holds 128, so the power is 2¹; the fraction is 1/2 + 1/16 + 1/128, or 73/128; the significand "
+    "has the hidden 1. It is the bfloat16 number nearest to π.",
+    (1.140625, "You forgot the hidden 1: the significand is 1 + 73/128."), (3.14, "Write all its digits."),
+    (math.pi, "π has no end in base two: write all the digits of this number."),
+    (1.5703125, "The power is 128 − 127."), (6.28125, "The bias is 127, one less than the middle."))
 guess("smallest_float16", "One step of the fraction, 1/2¹⁰, times the power of exponent field 1.",
     (2.0**-14, "That is normal; exponent field 0 has no hidden 1."), (2.0**-10, "That step is the one at 1."),
     (2.0**-15, "The power stays 2⁻¹⁴, and there is no hidden 1."), (2.0**-25, "The power stays 2⁻¹⁴."))
-guess("tie_at_257", "Of two numbers equally near, the one with the even code is taken.",
+guess("end_of_e4m3", "(2 − 1/8) · 2⁷: the exponent field 15 is spent on infinity and on seven NaNs of each sign.",
+    (448, "That is the real format, which bends the rule: use the first of the three formulas."),
+    (480, "That would use exponent field 15, too, which the rule spends on infinity and NaN."),
+    (128, "With a fraction of all ones it is nearly twice the power."), (256, "The fraction has only three bits."))
+guess("tie_at_257",
+    "Of two numbers equally near, the one with the even code is taken: 257 goes down, and 259 up, to 260.",
     (1, "bfloat16 has nothing between 256 and 258."), (2, "At school halves always go up, not here."),
     (256, "That is the sum: it has not grown at all."),
     (257, "bfloat16 has no 257, and the question is the growth."))
-guess("outlier_in_int8", "All weights of a row share its scale, and so its step, 1/127 of the largest of them.",
-    (0.79, "The step of their row has grown."),
-    (50, "The outlier grew fiftyfold. By how much did the step of its row grow?"),
-    (39.4, "The outlier grew fiftyfold, but it was hardly ever the largest of its row before."))
+guess("faint_number",
+    "It is nearer to the smallest number than to 0, so it is doubled; 2.98e-8, less than half of it, is gone.",
+    (0.0, "It would be 0 below half of the smallest number; this is a little more."),
+    (2.99e-8, "There is no number between 0 and the smallest."), (2.98e-8, "Half of the smallest number is no number."))
+guess("gradients_lost",
+    "The left end of the hill reaches far below half of float16's smallest number. Nearly all others are subnormal: "
+    "they have lost digits.",
+    (80.3, "Those are subnormal: they have lost digits, and are still there."),
+    (0.0, "What lies over the left ground becomes 0."))
+guess("stagnating_ones", "There the gap becomes 2, so each further 1 is a tie, and goes back to the even code.",
+    (1000, "From some sum on 1 is at most half of the gap."), (257, "257 lies in the middle of two numbers."),
+    (258, "Each step starts from the sum so far, and adds 1."), (128, "At 128 the gap is still 1."),
+    (512, "At 256 the gap is 2 already."))
+guess("bytes_of_a_parameter", "AdamW gives the moments the weight's dtype: two bytes for each of the four.",
+    (2, "That is the weight alone."), (4, "That is the weight and its gradient; AdamW keeps two moments."),
+    (12, "Here the moments have the weight's dtype, too."), (16, "That would be in float32."))
+guess("outlier_in_int8",
+    "All numbers of a token share its scale, and so its step, 1/127 of the largest of them, which is now about five "
+    "times as large.",
+    (0.78, "The step of each token has grown."),
+    (15.6, "The outlier grew twentyfold, but it was hardly ever the largest of its token before."))
 
 parts("decode_patterns",
     in_bfloat16_it_is=part(-5.0, [  # -(1 + 32/128) * 2^(129 - 127)
