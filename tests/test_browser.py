@@ -3,6 +3,7 @@
 Skipped without the package playwright and a Chromium, unless COURSE_BROWSER=required.
 """
 
+import contextlib
 import decimal
 import math
 import random
@@ -18,25 +19,13 @@ from helpers.roofline import Roofline
 from helpers.units import si
 from tests.tools import browser
 from tests.tools.course import NOTEBOOKS, read, tags
+from tests.tools.pictures import VIEWS, fragment, numbers, numbers_of, shown, walk
+
+with contextlib.suppress(ImportError):  # then every test is skipped
+    from playwright.sync_api import expect
 
 pytestmark = pytest.mark.slow
 PICTURES = ".jp-OutputArea-output.jp-RenderedImage img"
-VIEWS = ".course-view"
-
-
-try:
-    from playwright.sync_api import expect
-except ImportError:  # then every test is skipped
-    pass
-else:
-    expect.set_options(timeout=1000 * browser.PATIENCE)
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    browser.skip(browser.lacking())
-    with browser.chromium() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")
@@ -94,23 +83,14 @@ def run_last(desk, source):
     return cell.locator(".jp-OutputArea-output")
 
 
-def shown(view, name):
-    """Where a view shows a number."""
-    return view.locator(f"[data-shown='{name}']")
-
-
 def test_python_sees_a_click_and_the_browser_what_python_sets(desk, live):
     view = live["float_bits"]
     view.get_by_role("checkbox", name="bit 15, sign").click()
     expect(run_last(desk, "float_bits.bits")).to_have_text("'1011111110000000'")
-    run_last(desk, "float_bits.asked = ''; float_bits.bits = '00111110'; float_bits.format = 'float8_e5m2'")
+    run_last(desk, "float_bits.set(asked='', bits='00111110', format='float8_e5m2')")
     expect(view.get_by_role("checkbox")).to_have_count(8)
     expect(shown(view, "formula")).to_have_text("2⁰ × 1.5 = 1.5")
-    run_last(desk, "note.shape = [6, 2, 2]")
-    alert = live["note"].locator(".problem")
-    expect(alert).to_contain_text("The shape has 3 numbers and the stride 2: each dimension has one stride.")
-    run_last(desk, "note.stride = [1, 12, 6]")
-    expect(alert).to_be_empty()
+    run_last(desk, "note.set(shape=[6, 2, 2], stride=[1, 12, 6])")
     expect(shown(live["note"], "pair 0")).to_have_text("1 ≠ 2 × 12, may not")
 
 
@@ -211,42 +191,6 @@ def test_a_check_names_the_mistake_and_hint_and_solution_unfold(desk):
 MAKERS = {"bits": explore.float_bits, "roofline": explore.roofline}
 
 
-def fragment(view, state=None):
-    """A view in some state, as it would be stored."""
-    stored = view._repr_mimebundle_()[0][explore.MIME]
-    return explore.live({"data": {explore.MIME: stored | {"state": state or view.state}, "text/plain": ""}})
-
-
-@pytest.fixture
-def page(chromium, tmp_path):
-    """A function that opens a page of these fragments, and afterwards finds no complaint and no request in it."""
-    complaints = []
-    context = chromium.new_context(viewport={"width": 1280, "height": 720}, offline=True, has_touch=True)
-    found = context.new_page()
-    found.set_default_timeout(1000 * browser.PATIENCE)
-    found.on("console", lambda message: complaints.append(message.text))
-    found.on("pageerror", lambda error: complaints.append(str(error)))
-    found.on("request", lambda request: complaints.append(request.url) if "page.html" not in request.url else None)
-
-    def opened(*fragments, width=1280):
-        head = '<!doctype html><html style="background: Canvas"><meta charset="utf-8">'
-        head += '<meta name="color-scheme" content="light dark">'
-        (tmp_path / "page.html").write_text(head + "\n".join(fragments), encoding="utf-8")
-        found.set_viewport_size({"width": width, "height": 720})
-        found.goto((tmp_path / "page.html").as_uri())
-        return found
-
-    yield opened
-    context.close()
-    assert complaints == []
-
-
-def numbers(view):
-    """All that a view shows and Python can tell, by name."""
-    pairs = "parts => parts.map(part => [part.dataset.shown, part.value ?? part.textContent])"
-    return dict(view.locator("[data-shown]").evaluate_all(pairs))
-
-
 def signed(text):
     """A number as the view of bits writes it: with a real minus before it."""
     return re.sub("^-", "−", text)
@@ -311,7 +255,7 @@ def some_bits(rng, view):
     fmt = rng.choice(list(formats.FORMATS.values()))
     special = [0, 1, fmt.sign_bit, fmt.max_code, fmt.sign_bit | fmt.max_code, fmt.sign_bit - 1, 1 << fmt.fraction_bits]
     code = rng.choice([*special, *(rng.getrandbits(fmt.bits) for _ in special)])
-    view.format, view.bits, view.asked = fmt.name, f"{code:0{fmt.bits}b}", ""
+    view.set(format=fmt.name, bits=f"{code:0{fmt.bits}b}", asked="")
 
 
 def some_roof(rng, view):
@@ -381,14 +325,13 @@ def test_every_number_of_random_states_is_that_of_python(page, kind):
         choose(rng, view)
         states.append(view.state)
         expected.append({name: str(value) for name, value in told(view).items()})
-    views = page(*(fragment(view, state) for state in states)).locator(VIEWS)
-    for place, (state, numbers_of_python) in enumerate(zip(states, expected, strict=True)):
-        found = numbers(views.nth(place))
+    found = numbers_of(page(fragment(view)).locator(VIEWS), states)
+    for state, browsers, pythons in zip(states, found, expected, strict=True):
         if kind == "bits":  # as short as can be, in JavaScript's way of writing
             value = formats.decode(int(state["bits"], 2), state["format"]).value
-            assert float(found.pop("value")) == value or math.isnan(value)
-            found.pop("fate")
-        assert found == numbers_of_python, state
+            assert float(browsers.pop("value")) == value or math.isnan(value)
+            browsers.pop("fate")
+        assert browsers == pythons, state
 
 
 @pytest.mark.parametrize("name", formats.FORMATS)
@@ -419,7 +362,7 @@ WALKS = {
             ("textbox number", "type", "", {"alert": "“” is no number", "formula": "2⁰ × 1.75 = 1.75"}),
             ("textbox number", "type", "0.1", {"alert": "", "fate": "number is 9.77e-05 away, 0.098 % of it."}),
             (".chip[aria-label^=float16]", "click", "", {"fate": "You asked for 0.1", "all": "0.1001"}),
-            ("button NaN", "click", "", {"formula": "NaN", "fate": "equals nothing"}),
+            ("button NaN.", "click", "", {"formula": "NaN", "fate": "equals nothing"}),
             (".chip[aria-label^=float4_e2m1fn]", "click", "", {"alert": "float4_e2m1fn has no NaN", "formula": "NaN"}),
             ("textbox number", "type", "1e-8", {"alert": "", "fate": "1e-08 is gone", "code": "0x0000"}),
             (".chip[aria-label^=bfloat16]", "click", "", {"exactly": "1.00117176771163940429687"}),
@@ -437,12 +380,12 @@ WALKS = {
             ("slider your guess of the intensity", "press", "ArrowRight", {"all": "13 FLOP/B"}),
             ("slider your guess of the intensity >> .knob", "drag", (0, 40), {"all": "13 FLOP/B"}),
             ("button Show the answer", "click", "", {"all": "as it moves: you said 13 FLOP/B, 23 times too low."}),
-            ("slider ridge >> .knob", "drag", (-150, 0), {"bound": "computes"}),
+            ("slider ridge. >> .knob", "drag", (-150, 0), {"bound": "computes"}),
             ("button as on the data sheet", "click", "", {"bound": "waits for memory"}),
             ("slider peak >> .wide", "drag", (0, 60), {"bound": "computes"}),
-            ("button as on the data sheet", "click", "", {"slider ridge": si(RIDGE, "FLOP/B")}),
-            ("slider ridge", "press", "ArrowRight", {"slider ridge": si(RIDGE * 10**0.05, "FLOP/B")}),
-            ("slider bandwidth", "press", "ArrowUp", {"slider ridge": si(RIDGE, "FLOP/B")}),
+            ("button as on the data sheet", "click", "", {"slider ridge.": si(RIDGE, "FLOP/B")}),
+            ("slider ridge.", "press", "ArrowRight", {"slider ridge.": si(RIDGE * 10**0.05, "FLOP/B")}),
+            ("slider bandwidth", "press", "ArrowUp", {"slider ridge.": si(RIDGE, "FLOP/B")}),
             ("slider linear layer, by its batch", "press", "ArrowRight", {"batch": "128"}),
             ("slider linear layer, by its batch >> .mark", "drag", (150, -40), {"bound": "computes"}),
             (":focus", "press", "End", {"batch": "65536", "bound": "computes"}),
@@ -452,11 +395,11 @@ WALKS = {
                 (-900, 0),
                 {"batch": "1", "bound": "waits for memory"},
             ),
-            ("spinbutton batch", "press", "ArrowUp", {"batch": "2"}),
-            ("spinbutton batch", "click", "", {}),
-            ("textbox batch", "type", "1e3", {"batch": "1000"}),
-            ("spinbutton batch", "click", "", {}),
-            ("textbox batch", "type", "0", {"alert": "from 1 to 65536"}),
+            ("spinbutton batch.", "press", "ArrowUp", {"batch": "2"}),
+            ("spinbutton batch.", "click", "", {}),
+            ("textbox batch.", "type", "1e3", {"batch": "1000"}),
+            ("spinbutton batch.", "click", "", {}),
+            ("textbox batch.", "type", "0", {"alert": "from 1 to 65536"}),
             ("button flops: ", "click", "", {"alert": "", "all": "2 · b · d · d= 2 · 1000 · 4096 · 4096 = 33.6 GFLOP"}),
             (
                 "button bytes: ",
@@ -512,58 +455,13 @@ WALKS = {
 }
 
 
-EXACT = ("ridge", "batch", "NaN")  # names that others contain
-
-
-def part(view, name):
-    """A control by role and name, such as "slider offset", or what a CSS selector finds, also within a control."""
-    control, _, inside = name.partition(" >> ")
-    role, _, label = control.partition(" ")
-    if role not in ("button", "checkbox", "combobox", "slider", "spinbutton", "textbox"):
-        return view.locator(name)
-    return view.get_by_role(role, name=label, exact=label in EXACT).locator(inside or ":scope")
-
-
-def touch(page, target, how, value, unit=1):
-    """Do something to a part of a view; a drag goes so many units to the right and down, a tap to the left end."""
-    target.scroll_into_view_if_needed()
-    box = target.bounding_box()
-    if how == "drag":
-        x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-        page.mouse.move(x, y)
-        page.mouse.down()
-        page.mouse.move(x + value[0] * unit, y + value[1] * unit, steps=4)
-        page.mouse.up()
-    elif how == "tap":
-        page.touchscreen.tap(box["x"] + 3, box["y"] + box["height"] / 2)
-    elif how == "type":
-        target.fill(value)
-        target.press("Enter")
-    else:
-        {"choose": target.select_option}.get(how, getattr(target, how, None))(*[value] if value else [])
-
-
 @pytest.mark.parametrize("kind", WALKS)
 def test_a_view_answers_mouse_finger_and_key(page, kind):
     make, steps = WALKS[kind]
     opened = page(fragment(make()), fragment(make()))
     view, other = (opened.locator(VIEWS).nth(place) for place in (0, 1))
     before = numbers(other)
-    for name, how, value, says in steps:
-        touch(opened, part(view, name), how, value)
-        for place, words in says.items():
-            if words is None:
-                expect(shown(view, place)).to_have_count(0)
-            elif place == "alert":
-                expect(view.locator(".problem")).to_have_text(re.compile(re.escape(words) if words else "^$"))
-            elif place == "value":
-                expect(shown(view, place)).to_have_value(words)
-            elif words == "disabled":
-                expect(part(view, place)).to_be_disabled()
-            elif place.startswith("slider"):
-                expect(part(view, place)).to_have_attribute("aria-valuetext", words)
-            else:
-                expect(shown(view, place) if place != "all" else view).to_contain_text(words)
+    walk(view, steps)
     assert numbers(other) == before  # another view on the page has not moved
 
 

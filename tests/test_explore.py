@@ -71,6 +71,15 @@ def test_an_op_under_the_roof_costs_what_is_counted(op, function, sizes, dtype):
     [
         (explore.float_bits, {"value": 1.0, "fmt": "float17"}, ValueError, "no floating-point format 'float17'"),
         (explore.float_bits, {"value": math.nan, "fmt": "float4_e2m1fn"}, ValueError, "float4_e2m1fn has no NaN"),
+        (explore.float_bits(0.1).set, {"bits": "01"}, ValueError, "bfloat16 has 16 bits, each 0 or 1, got '01'"),
+        (
+            explore.float_bits(0.1).set,
+            {"asked": "2"},
+            ValueError,
+            "2 becomes 0100000000000000 in bfloat16",
+        ),
+        (explore.float_bits(0.1).set, {"asked": "two"}, ValueError, "asked is a number as text"),
+        (explore.float_bits(0.1).set, {"value": 2}, TypeError, "this view has no value, only asked, bits, format"),
         (explore.walk, {"loops": "ij"}, TypeError, "this view has no loops, only lines, order, predicted"),
         (explore.roofline, {"machine": "abacus"}, TraitError, "'machine' trait"),
         (explore.roofline, {"machine": "Google TPU v5e", "dtype": "float64"}, ValueError, "no rate for float64 on its"),

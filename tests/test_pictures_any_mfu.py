@@ -1,7 +1,5 @@
 """Any MFU: the published number, what can be defended, and every setting against Python's."""
 
-# ruff: noqa: F811 (fixtures of test_browser)
-
 import itertools
 
 import pytest
@@ -9,7 +7,7 @@ from traitlets import TraitError
 
 from helpers import explore
 from helpers.model import MODELS
-from tests.test_browser import VIEWS, chromium, fragment, page, shown  # noqa: F401 (fixtures)
+from tests.tools.pictures import VIEWS, fragment, numbers_of, shown
 
 try:
     from playwright.sync_api import expect
@@ -70,8 +68,8 @@ def test_every_setting_shows_pythons_number(page):
             setattr(view, trait, name)
         states.append((view.state, written(view.mfu)))
     some = states[::5]  # 5 and 6 have no factor in common, so every option is among them
-    views = page(*(fragment(view, state) for state, _ in some)).locator(VIEWS)
-    assert views.locator("[data-shown=mfu]").all_text_contents() == [told for _, told in some]
+    found = numbers_of(page(fragment(view)).locator(VIEWS), [state for state, _ in some])
+    assert [numbers["mfu"] for numbers in found] == [told for _, told in some]
 
 
 @pytest.mark.slow

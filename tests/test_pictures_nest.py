@@ -1,10 +1,8 @@
 """The nest of loops: its costs are those that are counted, its numbers in a browser those of Python."""
 
-import contextlib
 import itertools
 import math
 import random
-import re
 
 import pytest
 import torch
@@ -13,10 +11,7 @@ from traitlets import TraitError
 from helpers import counting, explore
 from helpers.explore.nest import ORDERS, products
 from helpers.units import si
-from tests.test_browser import VIEWS, chromium, fragment, numbers, page, part, shown, touch  # noqa: F401
-
-with contextlib.suppress(ImportError):  # then the browser's tests are skipped
-    from playwright.sync_api import expect
+from tests.tools.pictures import VIEWS, fragment, numbers_of, walk
 
 
 def some_einsum(rng, operands):
@@ -64,9 +59,11 @@ def test_an_order_of_three_costs_what_its_two_products_do(seed, order):
         ({"pattern": "i i, i k -> k"}, "i occurs twice in 'i i'"),
         ({"pattern": "i j, j k -> m"}, "the result has m, and no operand has it"),
         ({"pattern": "i (a b), j k -> i"}, "'\\(a' is no name"),
-        ({"pattern": "i m, m k -> i k"}, "m has no size; there are i, j, k, l"),
+        ({"pattern": "i m, m k -> i k"}, "m of 'i m, m k -> i k' has no size; there are i, j, k, l"),
         ({"sizes": {"i": 0, "j": 4, "k": 9}}, "a size is a whole number from 1 to 10; i is 0"),
         ({"sizes": {"i": 2.5, "j": 4, "k": 9}}, "i is 2.5"),
+        ({"sizes": {"i": 2, "j": 4}}, "k of 'i j, j k -> i k' has no size; there are i, j"),
+        ({"sizes": {"i": 5000, "j": 4, "k": 9}}, "sizes of at most 4096, got 5000"),
     ],
 )
 def test_what_cannot_be_shown_is_refused(arguments, words):
@@ -80,7 +77,9 @@ def test_state_is_checked_after_the_start_too():
         view.pattern = "i j, j k -> m"
     with pytest.raises(TraitError):
         view.order = "B A"
-    view.pattern, view.order = "i j, j k, k -> i", "B C"
+    with pytest.raises(ValueError, match="j of 'i j, j k -> i k' has no size; there are i, k: set"):
+        view.sizes = {"i": 6, "k": 9}
+    view.set(pattern="i j, j k, k -> i", order="B C", sizes={"i": 6, "j": 4, "k": 9})
     assert [step.flops for step in view.products] == [2 * 4 * 9, 2 * 6 * 4]
 
 
@@ -107,18 +106,15 @@ def of_nest(view):
 
 
 @pytest.mark.slow
-def test_every_number_of_random_states_is_that_of_python(page):  # noqa: F811
-    rng, states = random.Random(0), []
+def test_every_number_of_random_states_is_that_of_python(page):
+    rng, views = random.Random(0), []
     for _ in range(60):
         pattern, sizes = some_einsum(rng, rng.choice((2, 3)))
-        order = rng.choice(ORDERS)
         sizes = {name: rng.choice((1, size)) for name, size in sizes.items()}
-        states.append(explore.nest(pattern, sizes, order=order, revealed=["flops", "order"]))
-    views = page(*map(fragment, states)).locator(VIEWS)
-    for place, view in enumerate(states):
-        found = numbers(views.nth(place))
-        expected = {name: str(value) for name, value in of_nest(view).items()}
-        assert found == expected, view.state
+        views.append(explore.nest(pattern, sizes, order=rng.choice(ORDERS), revealed=["flops", "order"]))
+    found = numbers_of(page(fragment(explore.nest())).locator(VIEWS), [view.state for view in views])
+    for view, numbers in zip(views, found, strict=True):
+        assert numbers == {name: str(value) for name, value in of_nest(view).items()}, view.state
 
 
 STEPS = [
@@ -144,15 +140,5 @@ STEPS = [
 
 
 @pytest.mark.slow
-def test_it_answers_mouse_finger_and_key(page):  # noqa: F811
-    opened = page(fragment(explore.nest()))
-    view = opened.locator(VIEWS)
-    for name, how, value, says in STEPS:
-        touch(opened, part(view, name), how, value, 1)
-        for place, words in says.items():
-            if words is None:
-                expect(shown(view, place)).to_have_count(0)
-            elif place == "alert":
-                expect(view.locator(".problem")).to_have_text(re.compile(re.escape(words) if words else "^$"))
-            else:
-                expect(shown(view, place) if place != "all" else view).to_contain_text(words)
+def test_it_answers_mouse_finger_and_key(page):
+    walk(page(fragment(explore.nest())).locator(VIEWS), STEPS)

@@ -10,7 +10,7 @@ from traitlets import TraitError
 from helpers import explore, storage, units
 from helpers.explore.note import note_of
 from helpers.explore.walk import LINE, SIZE, misses, places
-from tests.test_browser import VIEWS, chromium, fragment, numbers, page, part, shown, touch  # noqa: F401  (fixtures)
+from tests.tools.pictures import VIEWS, fragment, numbers_of, shown, walk
 
 X = torch.arange(10, 22).view(3, 4)
 TABLE = torch.arange(24).view(4, 6)
@@ -57,11 +57,29 @@ def test_words_do_not_give_the_note_away():
         ({"tensors": X.expand(5, 3, 4)}, ValueError, "at most 3 dimensions and 48 elements"),
         ({"tensors": X, "find": (3, 0)}, IndexError, "outside a dimension of size 3"),
         ({"tensors": X, "task": "y"}, ValueError, "there is no task 'y'; there are x"),
+        ({"tensors": X, "shape": [3]}, ValueError, "shape and stride have 1 and 2 numbers"),
+        ({"tensors": X, "shape": [13, 1]}, ValueError, "3 dimensions of at most 12 and 48 elements, got \\(13, 1\\)"),
+        ({"tensors": X, "shape": [-1, 1]}, ValueError, "no size is below 0"),
+        ({"tensors": X, "view": [-2, 6]}, ValueError, "view is a shape, with -1 at most once"),
+        ({"tensors": X, "offset": -1}, TraitError, "'offset' trait"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(arguments, error, words):
     with pytest.raises(error, match=words):
         explore.note(**arguments)
+
+
+def test_a_note_is_changed_together_or_not_at_all():
+    view = explore.note(X)
+    before = view.state
+    for wrong in ({"shape": [12]}, {"shape": [2, 2, 3], "stride": [1, 1]}, {"shape": [4], "stride": ["1"]}):
+        with pytest.raises(TraitError):
+            view.set(**wrong)
+        assert view.state == before
+    with pytest.raises(ValueError, match="set them together, set\\(shape=…, stride=…\\)"):
+        view.stride = [1]
+    view.set(shape=[12], stride=[1])
+    assert view.tensor.tolist() == X.flatten().tolist()
 
 
 def some_note(rng):
@@ -116,14 +134,14 @@ def minus(numbers):
 
 
 @pytest.mark.slow
-def test_every_number_of_random_notes_is_that_of_python(page):  # noqa: F811
+def test_every_number_of_random_notes_is_that_of_python(page):
     rng = random.Random(1)
-    views = [some_note(rng) for _ in range(80)]
-    opened = page(*map(fragment, views)).locator(VIEWS)
-    for place, view in enumerate(views):
-        found, told = numbers(opened.nth(place)), of_note(view)
-        assert {name: found.get(name) for name in told} == told, view.state
-        assert ("outside" in found, "shared" in found) == ("outside" in told, "shared" in told)
+    views = [some_note(rng) for _ in range(60)]
+    found = numbers_of(page(fragment(views[0])).locator(VIEWS), [view.state for view in views])
+    for view, numbers in zip(views, found, strict=True):
+        told = of_note(view)
+        assert {name: numbers.get(name) for name in told} == told, view.state
+        assert ("outside" in numbers, "shared" in numbers) == ("outside" in told, "shared" in told)
 
 
 GRIDS = {
@@ -185,19 +203,16 @@ WALKS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("kind", WALKS)
-def test_a_note_is_found_by_mouse_and_keys(page, kind, width):  # noqa: F811
+def test_a_note_is_found_by_mouse_and_keys(page, kind, width):
     make, steps = WALKS[kind]
     view = page(fragment(make()), width=width).locator(VIEWS)
-    for name, how, value, says in steps:
-        cells = view.locator("svg[aria-label='the storage'] .cell")
-        unit = cells.nth(1).bounding_box()["x"] - cells.nth(0).bounding_box()["x"]
-        target = part(view, name)
-        touch(view.page, target, how, (value, 0) if how == "drag" else value, unit)
-        assert says in view.inner_text().replace("\n", " "), (name, view.inner_text())
+    cells = view.locator("svg[aria-label='the storage'] .cell")
+    unit = cells.nth(1).bounding_box()["x"] - cells.nth(0).bounding_box()["x"]
+    walk(view, [(name, how, (value * unit, 0) if how == "drag" else value, says) for name, how, value, says in steps])
 
 
 @pytest.mark.slow
-def test_the_pictures_fit_on_the_screen(page):  # noqa: F811
+def test_the_pictures_fit_on_the_screen(page):
     views = [explore.note(X, grids=GRIDS), explore.note(SMALL, view=(3, 8), revealed=["x"])]
     views += [explore.walk(9.3), explore.walk(9.3, revealed=["columns"], time=256)]
     for width, height in [(390, 900), (1280, 560)]:
@@ -244,8 +259,15 @@ def test_misses_are_those_of_a_cache_searched_by_hand():
 @pytest.mark.parametrize(
     ("state", "error", "words"),
     [
-        ({"tile": [4]}, ValueError, "a tile has rows and columns, two numbers"),
-        ({"tile": [0, 4]}, TraitError, "less than 1"),
+        ({"tile": [4]}, ValueError, "two sides, rows and columns"),
+        ({"tile": [0, 4]}, ValueError, "two sides, rows and columns, of 1 to 16"),
+        ({"tile": [20, 4]}, ValueError, "of 1 to 16 numbers each, got \\[20, 4\\]"),
+        ({"measured": float("nan")}, ValueError, "the ratio of two times, above 0"),
+        (
+            {"predicted": {"columns": "four"}},
+            ValueError,
+            "columns is a number from 1 to 8, got 'four'",
+        ),
         ({"order": "diagonal"}, TraitError, "'order' trait"),
         ({"lines": 0}, TraitError, "'lines' trait"),
     ],
@@ -274,7 +296,7 @@ def of_walk(view):
 
 
 @pytest.mark.slow
-def test_every_number_of_random_walks_is_that_of_python(page):  # noqa: F811
+def test_every_number_of_random_walks_is_that_of_python(page):
     rng = random.Random(3)
     views = []
     for _ in range(20):
@@ -282,17 +304,16 @@ def test_every_number_of_random_walks_is_that_of_python(page):  # noqa: F811
         order = rng.choice(("row, column", "column, row"))
         state = {"order": order, "tile": tile, "lines": rng.randint(1, 32), "time": rng.randint(0, SIZE**2)}
         views.append(explore.walk(9.3, **state, revealed=["columns"]))
-    opened = page(*map(fragment, views)).locator(VIEWS)
-    for place, view in enumerate(views):
-        found, told = numbers(opened.nth(place)), of_walk(view)
-        assert {name: text.strip() for name, text in told.items()} == found, view.state
+    found = numbers_of(page(fragment(views[0])).locator(VIEWS), [view.state for view in views])
+    for view, numbers in zip(views, found, strict=True):
+        assert numbers == {name: text.strip() for name, text in of_walk(view).items()}, view.state
 
 
 @pytest.mark.slow
-def test_a_walk_is_asked_then_walked(page):  # noqa: F811
+def test_a_walk_is_asked_then_walked(page):
     view = page(fragment(explore.walk(9.3))).locator(VIEWS)
     assert shown(view, "ratio").count() == 0
-    for name, how, value, says in [
+    steps = [
         ("slider your guess", "press", "End", "Drag the ring."),
         (":focus", "press", "ArrowLeft", ""),
         ("button Walk it", "click", "", "By columns 8, you said 7.5, a little too low."),
@@ -301,10 +322,6 @@ def test_a_walk_is_asked_then_walked(page):  # noqa: F811
         ("slider read", "press", "Home", "0 hits, 0 misses"),
         (":focus", "press", "ArrowRight", "0 hits, 1 miss"),
         ("spinbutton lines", "press", "End", "a cache of 32 lines"),
-        ("button columns", "click", "", "Fetched for each byte used: 1"),
-    ]:
-        target = (
-            part(view, name) if name != "button columns" else view.get_by_role("button", name="columns 1", exact=True)
-        )
-        touch(view.page, target, how, value, 1)
-        assert says in view.inner_text().replace("\n", " "), (name, view.inner_text())
+        ("button columns 1.", "click", "", "Fetched for each byte used: 1"),
+    ]
+    walk(view, steps)

@@ -1,6 +1,5 @@
 """The plan: its numbers against helpers.budget and hand-made ones, what it refuses, how it asks and answers."""
 
-# ruff: noqa: F811 (fixtures of test_browser)
 import math
 import random
 
@@ -11,7 +10,7 @@ from helpers import budget, explore, specs
 from helpers.explore.plan import MACHINES, many
 from helpers.model import MODELS, Config
 from helpers.units import DAY, duration, si
-from tests.test_browser import VIEWS, chromium, fragment, numbers, page, shown, touch  # noqa: F401 (fixtures)
+from tests.tools.pictures import VIEWS, fragment, numbers_of, shown, touch
 
 try:
     from playwright.sync_api import expect
@@ -137,31 +136,30 @@ def test_every_number_of_random_states_is_that_of_python(page):
         some_plan(rng, view)
         states.append(view.state)
         expected.append(of_plan(view))
-    views = page(*(fragment(view, state) for state in states)).locator(VIEWS)
-    for place, (state, told) in enumerate(zip(states, expected, strict=True)):
-        found = numbers(views.nth(place))
-        assert {name: found[name] for name in told} == told, state
+    found = numbers_of(page(fragment(view)).locator(VIEWS), states)
+    for state, numbers, told in zip(states, found, expected, strict=True):
+        assert {name: numbers[name] for name in told} == told, state
 
 
 @pytest.mark.slow
 def test_it_asks_then_moves_by_mouse_finger_and_key(page):
     view = page(fragment(explore.napkin("Llama 3 70B", 70e9))).locator(VIEWS)
     guess = view.get_by_role("slider", name="your guess of the GPUs")
-    touch(view.page, guess.locator(".knob"), "drag", (-60, 0), 1)
-    touch(view.page, guess, "press", "ArrowRight", 1)
+    touch(guess.locator(".knob"), "drag", (-60, 0))
+    touch(guess, "press", "ArrowRight")
     view.get_by_role("button", name="Show the answer").click()
     expect(shown(view, "answer gpus")).to_have_text("16 GPUs")
     guess = view.get_by_role("slider", name="your guess of the days")
-    touch(view.page, guess, "press", "ArrowUp", 1)
+    touch(guess, "press", "ArrowUp")
     view.get_by_role("button", name="Show the answer").click()
     expect(view).to_contain_text("25 years it takes; you said 38 days")
     point = view.get_by_role("slider", name="GPUs and days")
     for _ in range(6):
         point.press("ArrowRight")
     expect(shown(view, "days")).to_have_text("144 days")
-    touch(view.page, point.locator(".knob"), "drag", (0, -300), 1)
+    touch(point.locator(".knob"), "drag", (0, -300))
     expect(shown(view, "mfu")).to_have_text("0.02")  # clamped, not refused
-    touch(view.page, point.locator(".knob"), "drag", (-400, 0), 1)
+    touch(point.locator(".knob"), "drag", (-400, 0))
     expect(shown(view, "fits")).to_contain_text("does not fit")
     expect(shown(view, "answer days")).to_have_text("25 years")  # the answer stays that of the question
     view.get_by_role("button", name="Ask me again").nth(1).click()

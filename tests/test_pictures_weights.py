@@ -1,9 +1,7 @@
 """A block of weights: it quantises as the lesson does, and as torch and `formats` round; a browser shows the same."""
 
-import contextlib
 import math
 import random
-import re
 
 import pytest
 import torch
@@ -12,10 +10,7 @@ from traitlets import TraitError
 from helpers import explore, formats
 from helpers.explore.weights import QUANTISERS, SHOWN, scale_of, store
 from helpers.units import si
-from tests.test_browser import VIEWS, chromium, fragment, numbers, page, part, shown, touch  # noqa: F401
-
-with contextlib.suppress(ImportError):  # then the browser's tests are skipped
-    from playwright.sync_api import expect
+from tests.tools.pictures import VIEWS, fragment, numbers_of, walk
 
 torch.manual_seed(0)
 MATRIX = 0.02 * torch.randn(256, 1024)
@@ -74,6 +69,8 @@ def test_the_scale_of_mxfp4_is_a_power_of_two_and_that_of_nvfp4_an_e4m3_number()
         ({"matrix": MATRIX[0]}, ValueError, "at least 2 rows and 65 columns; this has shape \\(1024,\\)"),
         ({"matrix": MATRIX[:, :64]}, ValueError, "65 columns"),
         ({"matrix": torch.zeros(2, 100)}, ValueError, "all weights are the same number"),
+        ({"matrix": MATRIX * math.nan}, ValueError, "the matrix holds infinity or NaN"),
+        ({"matrix": MATRIX, "times": math.inf}, ValueError, "times is a finite factor above 0, got inf"),
         ({"matrix": MATRIX, "format": "MXFP3"}, TraitError, "'format' trait"),
         ({"matrix": MATRIX, "block": 48}, ValueError, "a block has 16, 32, 64, 1024, 262144 weights; got 48"),
         ({"matrix": MATRIX, "values": [0.0] * 63}, ValueError, "values are 64 weights from -1.28 to 1.28"),
@@ -86,17 +83,16 @@ def test_what_cannot_be_shown_is_refused(arguments, error, words):
         explore.weights(**arguments)
 
 
-def percent(view, places):
-    lost = math.sqrt(math.fsum((view.stored[place] - view.values[place]) ** 2 for place in places))
-    return f"{si(100 * lost / math.sqrt(math.fsum(view.values[place] ** 2 for place in places)), '%')}"
-
-
 def of_weights(view):
-    block = min(view.block, SHOWN)
+    block, values, stored, scale = min(view.block, SHOWN), view.values, view.stored, view.scale[view.chosen]
+
+    def percent(places):
+        lost = math.hypot(*(stored[place] - values[place] for place in places))
+        return si(100 * lost / math.hypot(*(values[place] for place in places)), "%")
+
     others = [place for place in range(SHOWN) if place != view.chosen]
     near = [place for place in others if place // block == view.chosen // block]
     far = [place for place in others if place not in near]
-    stored, scale = view.stored, view.scale[view.chosen]
     zeros = sum(stored[place] == 0 for place in near)
     return {
         "weight": f"{view.chosen + 1}",
@@ -104,8 +100,8 @@ def of_weights(view):
         "scale": significant(scale),
         "kept": significant(stored[view.chosen]).replace("-", "−"),
         "zeros": f"{zeros} of the other {len(near)}",
-        "near": percent(view, near),
-        "far": percent(view, far) if far else "none in sight",
+        "near": percent(near),
+        "far": percent(far) if far else "none in sight",
     }
 
 
@@ -114,28 +110,28 @@ def significant(x):
     return f"{x:.{max(2 - math.floor(math.log10(abs(x))), 0)}f}".rstrip("0").rstrip(".") if x else "0"
 
 
-def some_weights(rng):
+def some_weights(rng, view):
     values = [float(f"{rng.gauss(0, 0.02):.6g}") for _ in range(SHOWN)]
     for _ in range(rng.randint(0, 3)):
         values[rng.randrange(SHOWN)] = float(f"{rng.choice((-1, 1)) * 2 ** rng.uniform(-12, 0.3):.6g}")
     block = rng.choice((16, 32, 64, ROW, ALL))
-    state = {"format": rng.choice(list(QUANTISERS)), "block": block, "chosen": rng.randrange(SHOWN)}
-    return explore.weights(MATRIX, values=values, revealed=["zeros"], **state)
+    view.set(values=values, format=rng.choice(list(QUANTISERS)), block=block, chosen=rng.randrange(SHOWN))
+    return view.state, of_weights(view)
 
 
 @pytest.mark.slow
-def test_every_number_of_random_states_is_that_of_python(page):  # noqa: F811
-    rng = random.Random(0)
-    states = [some_weights(rng) for _ in range(60)]
-    views = page(*map(fragment, states)).locator(VIEWS)
-    for place, view in enumerate(states):
-        assert numbers(views.nth(place)) == of_weights(view), view.state
+def test_every_number_of_random_states_is_that_of_python(page):
+    rng, view = random.Random(0), explore.weights(MATRIX, revealed=["zeros"])
+    states, told = zip(*(some_weights(rng, view) for _ in range(60)), strict=True)
+    found = numbers_of(page(fragment(view)).locator(VIEWS), states)
+    for state, numbers, pythons in zip(states, found, told, strict=True):
+        assert numbers == pythons, state
 
 
 STEPS = [
     ("slider zeros", "press", "End", {"all": "31 of 31"}),
     ("button Make it 10 times", "click", "", {"all": "10 of the other 31 became 0; you said 31.", "scale": "0.0312"}),
-    ("slider weight 1", "press", "Home", {"zeros": "31 of the other 31", "kept": "−1.5"}),
+    ("slider weight 1.", "press", "Home", {"zeros": "31 of the other 31", "kept": "−1.5"}),
     ("slider weights to a scale >> .knob", "drag", (0, -40), {"zeros": "15 of the other 15", "bits": "4.5"}),
     ("slider weights to a scale", "press", "ArrowDown", {"bits": "4.25", "all": "4 + 8/32"}),
     ("slider weights to a scale", "press", "End", {"all": "4 + 8/262144", "far": "none in sight"}),
@@ -151,36 +147,12 @@ STEPS = [
 
 
 @pytest.mark.slow
-def test_it_answers_mouse_finger_and_key(page):  # noqa: F811
-    opened = page(fragment(explore.weights(MATRIX)))
-    view = opened.locator(VIEWS)
-    for name, how, value, says in STEPS:
-        touch(
-            opened,
-            view.get_by_role("slider", name="weight 1", exact=True) if name == "slider weight 1" else part(view, name),
-            how,
-            value,
-            1,
-        )
-        for place, words in says.items():
-            if words is None:
-                expect(shown(view, place)).to_have_count(0)
-            elif place == "alert":
-                expect(view.locator(".problem")).to_have_text(re.compile(re.escape(words) if words else "^$"))
-            else:
-                expect(shown(view, place) if place != "all" else view).to_contain_text(words)
+def test_it_answers_mouse_finger_and_key(page):
+    walk(page(fragment(explore.weights(MATRIX))).locator(VIEWS), STEPS)
 
 
 @pytest.mark.slow
-def test_a_weight_is_dragged_by_the_mouse(page):  # noqa: F811
-    opened = page(fragment(explore.weights(MATRIX, revealed=["zeros"])))
-    view = opened.locator(VIEWS)
-    dot = view.locator(".weight.chosen .real").bounding_box()
-    x, y = dot["x"] + dot["width"] / 2, dot["y"] + dot["height"] / 2
-    opened.mouse.move(x, y)
-    opened.mouse.down()
-    for step in range(1, 9):
-        opened.mouse.move(x - 40 * step, y)
-    opened.mouse.up()
-    expect(shown(view, "weight")).to_have_text("1")
-    expect(shown(view, "zeros")).to_have_text("16 of the other 31")
+def test_a_weight_is_dragged_by_the_mouse(page):
+    view = page(fragment(explore.weights(MATRIX, revealed=["zeros"]))).locator(VIEWS)
+    far = {"weight": "1", "zeros": "16 of the other 31"}
+    walk(view, [(".weight.chosen .real", "drag", (-320, 0), far)])

@@ -4,14 +4,14 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from traitlets import Dict, Enum, Int, Unicode, validate
 
-from helpers.explore.view import GIVEN, STATE, View
+from helpers.explore.view import GIVEN, STATE, StateError, View
 
 ORDERS = ("A B", "B C", "A C")  # which two of three operands are multiplied first
-_LONGEST = 10  # cells along an edge, unless larger sizes are asked for
+_LONGEST, _MOST = 10, 4096  # cells along an edge, unless larger sizes are asked for, and then
 
 Names = tuple[str, ...]
 
@@ -109,9 +109,10 @@ class Nest(View, module="nest.js"):
     `pattern` is as einops writes it, `sizes` are the sizes of its names; `order` says which two of three operands come
     first. The reader pulls names off the result and back, pulls the edges of the box, and chooses the order.
     Raises ValueError for a pattern that `parse` refuses, for sizes that lack a name or are no whole number from 1 to
-    the longest, which is 10 or the largest size at first.
+    the longest, which is 10 or the largest size at first, of at most 4096.
     """
 
+    answers: ClassVar = {"flops": (0, math.inf)}
     pattern, order = Unicode("i j, j k -> i k").tag(**STATE), Enum(list(ORDERS), "A B").tag(**STATE)
     sizes: Dict = Dict(default_value={"i": 6, "j": 4, "k": 9}).tag(**STATE)
     longest = Int(_LONGEST).tag(**GIVEN)
@@ -121,21 +122,26 @@ class Nest(View, module="nest.js"):
         known = {"i": 6, "j": 4, "k": 9, "l": 3} if sizes is None else dict(sizes)
         parse(pattern)
         longest = max([_LONGEST, *(size for size in known.values() if isinstance(size, int))])
+        if longest > _MOST:
+            raise ValueError(f"the picture draws sizes of at most {_MOST}, got {longest}")
         asked = {"pattern": pattern, "sizes": known}
         super().__init__(longest=longest, sizes=known, asked=asked, pattern=pattern, **state)
 
-    @validate("pattern")
-    def _possible(self, proposal: dict[str, Any]) -> str:
-        operands, _ = parse(proposal["value"])
-        if lacking := set().union(*operands).difference(self.sizes):
-            raise ValueError(f"{min(lacking)} has no size; there are {', '.join(self.sizes)}")
-        return proposal["value"]
-
-    @validate("sizes")
-    def _whole(self, proposal: dict[str, Any]) -> dict[str, int]:
-        for name, size in proposal["value"].items():
+    @validate("pattern", "sizes")
+    def _possible(self, proposal: dict[str, Any]) -> str | dict[str, int]:
+        state = self._proposed(proposal)
+        pattern, sizes = state["pattern"], state["sizes"]
+        try:
+            operands, _ = parse(pattern)
+        except ValueError as error:
+            raise StateError(f"{error}") from None
+        for name, size in sizes.items():
             if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= self.longest:
-                raise ValueError(f"a size is a whole number from 1 to {self.longest}; {name} is {size!r}")
+                raise StateError(f"a size is a whole number from 1 to {self.longest}; {name} is {size!r}")
+        if lacking := {name for names in operands for name in names} - sizes.keys():
+            raise StateError(
+                f"{min(lacking)} of {pattern!r} has no size; there are {', '.join(sizes)}: set(pattern=…, sizes=…)"
+            )
         return proposal["value"]
 
     @property

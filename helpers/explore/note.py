@@ -1,16 +1,17 @@
 """The note of a tensor, offset, shape and stride, on its storage: found by hand, or known not to exist."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 from traitlets import Dict, Int, List, Unicode, validate
 
-from helpers.explore.view import GIVEN, STATE, View
+from helpers.explore.view import GIVEN, STATE, StateError, View
 from helpers.storage import layout, offset_of, same_storage
 
 _CELLS = 24  # of a storage, at most
-_MOST = 48  # elements
+_MOST, _LONGEST = 48, 12  # elements, in all and in a dimension
 _Note = dict[str, Any]
 
 
@@ -56,14 +57,14 @@ class Note(View, module="note.js"):
     State: `task`, the name of the grid or tensor; `offset`, `shape`, `stride`, `view`, in elements. What they say need
     not fit on the storage: that is shown. `predicted` holds the cell, "note", "no note", "yes" or "no" by task.
 
-    Raises ValueError for a storage of more than 24 cells or with a number twice, for tensors of several storages, for
+    Raises StateError, a ValueError, where shape and stride differ in length; set both together, by `set`. Raises
+    ValueError for a storage of more than 24 cells or with a number twice, for tensors of several storages, for
     more than 3 dimensions or 48 elements, and for a grid with a number that the storage does not hold.
     """
 
     task = Unicode().tag(**STATE)
     offset = Int(min=0).tag(**STATE)
-    shape, stride = (List(Int(min=least)).tag(**STATE) for least in (0, None))
-    view = List(Int(min=-1)).tag(**STATE)
+    shape, stride, view = (List(Int()).tag(**STATE) for _ in range(3))
     tasks: Dict = Dict().tag(**GIVEN)
     values: List = List().tag(**GIVEN)
     itemsize, most = Int(8).tag(**GIVEN), Int(_MOST).tag(**GIVEN)
@@ -93,7 +94,30 @@ class Note(View, module="note.js"):
     @validate("task")
     def _known(self, proposal: dict[str, Any]) -> str:
         if self.tasks and proposal["value"] not in self.tasks:
-            raise ValueError(f"there is no task {proposal['value']!r}; there are {', '.join(self.tasks)}")
+            raise StateError(f"there is no task {proposal['value']!r}; there are {', '.join(self.tasks)}")
+        return proposal["value"]
+
+    @validate("view")
+    def _shape_or_rest(self, proposal: dict[str, Any]) -> list[int]:
+        if min(proposal["value"], default=0) < -1:
+            raise StateError(f"view is a shape, with -1 at most once for what is left, got {proposal['value']}")
+        return proposal["value"]
+
+    @validate("shape", "stride")
+    def _drawable(self, proposal: dict[str, Any]) -> list[int]:
+        state = self._proposed(proposal)
+        shape, stride = state["shape"], state["stride"]
+        if len(shape) != len(stride):
+            raise StateError(
+                f"shape and stride have {len(shape)} and {len(stride)} numbers, and each dimension has one of both: "
+                "set them together, set(shape=…, stride=…)"
+            )
+        if min(shape, default=0) < 0:
+            raise StateError(f"no size is below 0, got {tuple(shape)}")
+        if len(shape) > 3 or math.prod(shape) > _MOST or max(shape, default=0) > _LONGEST:
+            raise StateError(
+                f"the picture holds 3 dimensions of at most {_LONGEST} and {_MOST} elements, got {tuple(shape)}"
+            )
         return proposal["value"]
 
     @property

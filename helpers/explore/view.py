@@ -7,16 +7,17 @@ Elsewhere (VS Code, Colab) anywidget draws the same modules, and an exported pag
 
 import html
 import json
+import math
 import os
 import re
 import sys
 import sysconfig
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
 import anywidget
-from traitlets import Dict, List, Unicode
+from traitlets import Dict, List, TraitError, Unicode, validate
 
 from helpers import draw
 
@@ -56,8 +57,12 @@ def _as_object(stem: str, text: str) -> str:
     return f"const {stem}_module = (() => {{\n{body}\nreturn {{ {', '.join(exported)} }};\n}})();"
 
 
+class StateError(TraitError, ValueError):
+    """A state that a view cannot have; the one that it had stays."""
+
+
 class View(anywidget.AnyWidget):
-    """A view: its state are traits, to be read and set from Python. The browser says where they do not fit together.
+    """A view: its state are traits, to be read and set from Python. Traits that must fit together are set by `set`.
 
     A subclass names its module, `class Bits(View, module="bits.js")`, and says in `_words` what its first state shows.
     That is what a terminal and a screen reader get, and the tests compare. No picture is drawn in Python: the one that
@@ -67,6 +72,7 @@ class View(anywidget.AnyWidget):
 
     kinds: ClassVar[dict[str, type["View"]]] = {}
     kind: ClassVar[str]
+    answers: ClassVar[dict[str, tuple[float, float]]] = {}  # by name, the ends of a prediction that is a number
     _css = _text("style.css")
 
     predicted, revealed = Dict().tag(**STATE), List(Unicode()).tag(**STATE)
@@ -78,17 +84,43 @@ class View(anywidget.AnyWidget):
         super().__init_subclass__(**kwargs)
 
     def __init__(self, **values: Any) -> None:
-        if unknown := set(values).difference(self.trait_names(state=True), self.trait_names(given=True)):
-            raise TypeError(f"this view has no {min(unknown)}, only {', '.join(self.trait_names(state=True))}")
+        self._require_known(values, self.trait_names(given=True))
         super().__init__(**values)
         given = {name: getattr(self, name) for name in self.trait_names(given=True)}
         stored = {"view": self.kind, "state": self.state, "given": _json(given)}
         self._data = {"text/plain": f"Interactive view. {self._words()}", MIME: stored}
 
+    def _require_known(self, values: Mapping[str, Any], given: Iterable[str] = ()) -> None:
+        if unknown := values.keys() - {*self.trait_names(state=True), *given}:
+            raise TypeError(f"this view has no {min(unknown)}, only {', '.join(self.trait_names(state=True))}")
+
     @property
     def state(self) -> dict[str, Any]:
         """The values of the traits that the browser shows and changes."""
         return {name: getattr(self, name) for name in self.trait_names(state=True)}
+
+    @validate("predicted")
+    def _predictable(self, proposal: Mapping[str, Any]) -> dict[str, Any]:
+        for name, value in proposal["value"].items():
+            least, most = self.answers.get(name, (-math.inf, math.inf))
+            if name in self.answers and not (isinstance(value, int | float) and least <= value <= most):
+                raise StateError(f"the prediction of {name} is a number from {least} to {most}, got {value!r}")
+        return proposal["value"]
+
+    def _proposed(self, proposal: Mapping[str, Any]) -> dict[str, Any]:
+        """The state with what a validator is asked about."""
+        return self.state | {proposal["trait"].name: proposal["value"]}
+
+    def set(self, **state: Any) -> None:
+        """Set several traits at once, such as a shape and its stride.
+
+        Raises StateError, a ValueError, if they do not fit together, and TraitError for what is no value of a trait;
+        then nothing has changed.
+        """
+        self._require_known(state)
+        with self.hold_trait_notifications():
+            for name, value in state.items():
+                setattr(self, name, value)
 
     def _words(self) -> str:
         """The first state in words: a line that says what is to be seen, then lines with its numbers."""

@@ -8,7 +8,7 @@ import torch
 from traitlets import Dict, Enum, Float, Int, List, Unicode, validate
 
 from helpers import draw, formats, specs
-from helpers.explore.view import GIVEN, STATE, View
+from helpers.explore.view import GIVEN, STATE, StateError, View
 from helpers.formats import FloatFormat
 from helpers.roofline import Roofline
 
@@ -25,11 +25,24 @@ _MACHINES = {
 }
 
 
+def _rounded(asked: str, fmt: FloatFormat) -> str:
+    """The bits of a number as it was typed. Raises StateError for what is none, or has none in the format."""
+    try:
+        number = float(asked)
+    except ValueError:
+        raise StateError(f"asked is a number as text, such as '0.1', or '', got {asked!r}") from None
+    try:
+        return f"{formats.encode(number, fmt):0{fmt.bits}b}"
+    except ValueError as error:
+        raise StateError(f"{error}") from None
+
+
 class Bits(View, module="bits.js"):
     """The bits of a number in any format, to be clicked: each change shows the number it stands for and its neighbours.
 
     `format` is a name, `bits` the pattern as text; `asked` is the number as it was asked, rounded anew at each change
-    of format, and "" once a bit was changed by hand. Raises what `formats.encode` raises.
+    of format, and "" once a bit was changed by hand. Raises what `formats.encode` raises, and StateError, a ValueError,
+    where the three do not agree; `set` sets them together.
     """
 
     format, bits, asked = Enum(list(formats.FORMATS)).tag(**STATE), Unicode().tag(**STATE), Unicode().tag(**STATE)
@@ -40,6 +53,18 @@ class Bits(View, module="bits.js"):
         known = formats.format_of(fmt)
         pattern = f"{formats.encode(value, known):0{known.bits}b}"
         super().__init__(format=known.name, bits=pattern, asked=f"{value}")
+
+    @validate("format", "bits", "asked")
+    def _agree(self, proposal: dict[str, Any]) -> str:
+        state = self._proposed(proposal)
+        fmt, bits, asked = formats.format_of(state["format"]), state["bits"], state["asked"]
+        if len(bits) != fmt.bits or not set(bits) <= {"0", "1"}:
+            raise StateError(
+                f"{fmt.name} has {fmt.bits} bits, each 0 or 1, got {bits!r}: set(format=…, bits=…, asked='')"
+            )
+        if asked and (rounded := _rounded(asked, fmt)) != bits:
+            raise StateError(f"{asked} becomes {rounded} in {fmt.name}, not {bits}: set both, or asked to ''")
+        return proposal["value"]
 
     def _drawing(self) -> draw.Drawing:
         return draw.bits(int(self.bits, 2), self.format)

@@ -1,12 +1,13 @@
 """A grid that is walked in some order, a number at a time, through a small cache of whole lines."""
 
+import math
 from collections import OrderedDict
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 from traitlets import Enum, Float, Int, List, validate
 
-from helpers.explore.view import GIVEN, STATE, View
+from helpers.explore.view import GIVEN, STATE, StateError, View
 
 SIZE, LINE, ITEMSIZE = 16, 8, 8  # numbers in a row and in a cache line, bytes in a number
 ORDERS = ("row, column", "column, row")  # the outer loop first
@@ -59,11 +60,13 @@ class Walk(View, module="walk.js"):
     State: `order` of the two loops, the outer one first; `tile`, its rows and columns, the whole grid at first; `lines`
     of the cache; `time`, how many numbers have been read. `measured` is the ratio of two times that a clock gave, of
     numbers 64 bytes apart to as many neighbours; it is shown beside the answer. Predictions are in bytes per byte.
-    Raises TraitError for an order that is none of the two, and ValueError for a tile that is not within the grid.
+    Raises TraitError for an order that is none of the two, and StateError, a ValueError, for a tile that is not within
+    the grid and a ratio that is none.
     """
 
+    answers: ClassVar = {"columns": (1, LINE)}
     order = Enum(ORDERS, ORDERS[1]).tag(**STATE)
-    tile = List(Int(min=1, max=SIZE), [SIZE, SIZE]).tag(**STATE)
+    tile = List(Int(), [SIZE, SIZE]).tag(**STATE)
     lines = Int(8, min=1, max=32).tag(**STATE)
     time = Int(0, min=0, max=SIZE * SIZE).tag(**STATE)
     measured = Float(None, allow_none=True).tag(**GIVEN)
@@ -73,10 +76,18 @@ class Walk(View, module="walk.js"):
         super().__init__(measured=measured, **state)
 
     @validate("tile")
-    def _two(self, proposal: dict[str, Any]) -> list[int]:
-        if len(proposal["value"]) != 2:
-            raise ValueError(f"a tile has rows and columns, two numbers, got {proposal['value']}")
-        return proposal["value"]
+    def _within(self, proposal: dict[str, Any]) -> list[int]:
+        tile = proposal["value"]
+        if len(tile) != 2 or not all(1 <= side <= SIZE for side in tile):
+            raise StateError(f"a tile has two sides, rows and columns, of 1 to {SIZE} numbers each, got {tile}")
+        return tile
+
+    @validate("measured")
+    def _ratio(self, proposal: dict[str, Any]) -> float | None:
+        ratio = proposal["value"]
+        if ratio is not None and not 0 < ratio < math.inf:
+            raise StateError(f"measured is the ratio of two times, above 0, or None for no clock; got {ratio}")
+        return ratio
 
     def fetched(self) -> list[bool]:
         """For each number in the order of the walk, whether a line had to be fetched for it."""

@@ -3,13 +3,13 @@
 import math
 import struct
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from traitlets import Dict, Enum, Float, Int, List, validate
 
 from helpers import formats
-from helpers.explore.view import GIVEN, STATE, View
+from helpers.explore.view import GIVEN, STATE, StateError, View
 
 SHOWN = 64  # weights: four rows of 16
 _LANE = 16
@@ -92,9 +92,10 @@ class Weights(View, module="weights.js"):
     `values` are the weights as they are now, `chosen` is the place of one of them; `format` is one of QUANTISERS, and
     `block` how many weights share a scale: 16, 32, 64, a row or the whole matrix. `times` is how much larger the first
     question makes the first weight. Raises ValueError for a matrix of fewer than 2 rows or 65 columns, for one whose
-    weights are all the same, and for a value beyond the end of the axis, 64 standard deviations from 0.
+    weights are all the same or not finite, and for a value beyond the end of the axis, 64 standard deviations from 0.
     """
 
+    answers: ClassVar = {"zeros": (0, SHOWN)}
     format = Enum(list(QUANTISERS), "MXFP4").tag(**STATE)
     block, chosen = Int(32).tag(**STATE), Int(0, min=0, max=SHOWN - 1).tag(**STATE)
     values: List = List(Float()).tag(**STATE)
@@ -110,6 +111,10 @@ class Weights(View, module="weights.js"):
             shape = tuple(matrix.shape)
             raise ValueError(f"pass a matrix of at least 2 rows and {SHOWN + 1} columns; this has shape {shape}")
         numbers = matrix.detach().double().abs()
+        if not numbers.isfinite().all():
+            raise ValueError("the matrix holds infinity or NaN: no scale reaches so far")
+        if not 0 < times < math.inf:
+            raise ValueError(f"times is a finite factor above 0, got {times}")
         row, everything = numbers[0, SHOWN:].max().item(), numbers.flatten()[SHOWN:].max().item()
         blocks = [[16, 0.0], [32, 0.0], [64, 0.0], [numbers.shape[1], row], [numbers.numel(), everything]]
         known = {name: asdict(replace(fmt, block=fmt.block or numbers.shape[1])) for name, fmt in QUANTISERS.items()}
@@ -132,14 +137,14 @@ class Weights(View, module="weights.js"):
     def _inside(self, proposal: dict[str, Any]) -> list[float]:
         values = proposal["value"]
         if len(values) != SHOWN or not all(abs(value) <= self.reach for value in values):
-            raise ValueError(f"values are {SHOWN} weights from {-self.reach:.3g} to {self.reach:.3g}")
+            raise StateError(f"values are {SHOWN} weights from {-self.reach:.3g} to {self.reach:.3g}")
         return values
 
     @validate("block")
     def _offered(self, proposal: dict[str, Any]) -> int:
         sizes = [size for size, _ in self.blocks]
         if sizes and proposal["value"] not in sizes:
-            raise ValueError(f"a block has {', '.join(map(str, sizes))} weights; got {proposal['value']}")
+            raise StateError(f"a block has {', '.join(map(str, sizes))} weights; got {proposal['value']}")
         return proposal["value"]
 
     @property

@@ -145,9 +145,11 @@ function rounded(text, name, formats) {
 function ask(ui, text, name = ui.state.format) {
   const { problem, bits } = rounded(text, name, ui.state.formats);
   if (problem) return ui.say(problem);
-  const { asked, format, revealed } = ui.state;
-  const looked = text === asked ? [...revealed, format] : []; // another number has been looked at nowhere
-  ui.set({ asked: text, format: name, bits, revealed: [...new Set([...looked, name])] });
+  const { format, revealed } = ui.state;
+  const value = typed(text);
+  const asked = Number.isFinite(value) ? text : written(value); // "∞" as Python writes it
+  const looked = asked === ui.state.asked ? [...revealed, format] : []; // another number has been looked at nowhere
+  ui.set({ asked, format: name, bits, revealed: [...new Set([...looked, name])] });
 }
 
 function chips(ui, number) {
