@@ -628,6 +628,12 @@ SCORED = {
     "a view": (lambda x, n: x[-n:], ROWS, lambda x, n: x[len(x) - n :], "correct."),
     "copied": (lambda x, n: x[-n:], ROWS, lambda x, n: x[-n:].clone(), r".* 64 bytes where 0 bytes .* You copied\."),
     "all copied": (lambda x, n: x[-n:], ROWS, lambda x, n: x.clone()[-n:], ".* 96 bytes .* in `clone`.*"),
+    "by op": (
+        torch.add,
+        SUM,
+        lambda a, b: a * 1 + b + b - b,
+        r".* Counted by op: 2 × `add` 24 FLOP, 1 × `mul` 12 FLOP, .*",
+    ),
     "method": (torch.add, SUM, lambda a, b: a.add(b), "correct."),
     "too dear": (torch.add, SUM, lambda a, b: a + 1 + b - 1, r".* takes 36 FLOP where 12 FLOP would do.*"),
     "limit": (torch.add, SUM | {"allowed_ratio": 2.5}, lambda a, b: a + 1 + b - 1, ".* 36 FLOP where 30 FLOP .*"),

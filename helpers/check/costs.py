@@ -75,6 +75,19 @@ def superfluous(exercise: Exercise, function: Callable[..., Any]) -> list[str]:
     return names if sum(totals[name] for name in names) > half else []
 
 
+def by_op(exercise: Exercise, function: Callable[..., Any], arguments: tuple[Any, ...]) -> list[str]:
+    """What each op of a call costs, as "2 × `mul` 16 MB", the dearest first."""
+    totals: dict[str, tuple[float, int]] = {}
+    arguments = copy.deepcopy(arguments)
+    with next(thing.device for thing in arguments if isinstance(thing, torch.Tensor)):
+        rows = count(function, *arguments).ops
+    for row in rows:
+        cost, calls = totals.get(row.op, (0, 0))
+        totals[row.op] = cost + (row.flops if exercise.cost == "flops" else row.bytes), calls + row.calls
+    dearest_first = sorted(totals.items(), key=lambda item: item[1], reverse=True)
+    return [f"{calls} × `{op}` {units.si(cost, exercise.unit or 'B')}" for op, (cost, calls) in dearest_first if cost]
+
+
 def scored(exercise: Exercise) -> Sequence[tuple[Any, ...]]:
     """The arguments of the calls that are counted."""
     return exercise.counted_at or exercise.cases

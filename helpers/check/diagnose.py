@@ -21,7 +21,7 @@ from helpers.check import errors, formulas, tensors
 from helpers.check.amounts import amount
 from helpers.check.answers import Failed, difference, is_number, meaning, plain
 from helpers.check.attempt import Answer, Attempt
-from helpers.check.costs import known_costs, superfluous
+from helpers.check.costs import by_op, known_costs, scored, superfluous
 from helpers.check.monomials import fraction_text, is_plain
 from helpers.check.nearest import nearest_slip
 from helpers.check.values import quantity
@@ -217,6 +217,18 @@ def sometimes_dear(attempt: Attempt) -> str | None:
     return f"It costs too much in {dear} of the {len(allowed)} calls that are counted: what differs in the others?"
 
 
+def counted_by_op(attempt: Attempt) -> str | None:
+    """What its ops cost in the first call that costs too much."""
+    exercise, answer = attempt.exercise, attempt.answer
+    if not answer:
+        return None
+    allowed = [exercise.allowed_ratio * cost for cost in known_costs(exercise, exercise.oracle)]
+    dear = next(index for index, cost in enumerate(attempt.costs) if cost > allowed[index])
+    ops = answer.place.run(lambda: by_op(exercise, answer.learner, scored(exercise)[dear]))
+    says_nothing = len(ops) == 1 and ops[0].startswith("1 ×")
+    return None if says_nothing else f"Counted by op: {', '.join(ops[:3])}."
+
+
 def opposite(attempt: Attempt) -> str | None:
     """Yes where the answer is no."""
     outcomes = list(zip(attempt.outcomes, attempt.rights, strict=True))
@@ -306,7 +318,7 @@ def sometimes_off_by_one(attempt: Attempt) -> str | None:
 
 Rule = Callable[[Attempt], str | None]
 RULES: tuple[Rule, ...] = (usual_mistake,)
-RULES_OF_COSTS: tuple[Rule, ...] = (dear_ops, sometimes_dear)
+RULES_OF_COSTS: tuple[Rule, ...] = (dear_ops, sometimes_dear, counted_by_op)
 RULES_OF_VALUES: tuple[Rule, ...] = (chosen_word, quantity)
 # These need several calls: of a single value they would give the answer away, and of costs they say nothing.
 RULES_OF_CALLS: tuple[Rule, ...] = (

@@ -78,76 +78,63 @@ guess("users_64", "A step for 64 reads the weights once, and 64 caches.",
     (lambda right: right / 64, "That is what each of them gets, beside one alone."))
 
 exercise("saxpy_intensity",
-    lambda n, item: 2 * n / (3 * n * item), [
-    (lambda n, item: 1 / (3 * item), "Half of the right one: a multiply-add is two FLOPs; no byte counts twice."),
-    (lambda n, item: 2 / (2 * item), "It is two FLOPs and three vectors: x and y are read, and y is written."),
-    (lambda n, item: 1 / (2 * item), "Saxpy does two FLOPs for each three numbers that it moves."),
-    (lambda n, item: 2 / (5 * item), "Five vectors move if a·x is stored on the way; saxpy keeps it on the chip."),
-    (lambda n, item: 2 / 3, "That is FLOP per element moved: an element has itemsize bytes."),
-    (lambda n, item: 2 / (3 * 2), "You took 2 bytes an element: here it is itemsize."),
-    (lambda n, item: 2 / (3 * 4), "You took 4 bytes an element: here it is itemsize."),
-    (lambda n, item: 2 * item / 3, "You multiplied by itemsize: bytes belong below."),
+    lambda n, itemsize: 2 * n / (3 * n * itemsize), [
+    (lambda n, itemsize: 1 / (3 * itemsize),
+     "Half of the right one: is a multiply-add one FLOP or two? Or did you let each byte move twice?"),
+    (lambda n, itemsize: 2 / (2 * itemsize), "You moved two vectors, as many as go in: the result moves, too."),
+    (lambda n, itemsize: 2 / (5 * itemsize),
+     "Five vectors move where a·x is stored and read again, op by op: a single kernel keeps it on the chip."),
+    (lambda n, itemsize: 2 / 3, "That is FLOPs per number that moves: intensity is per byte."),
     ],
     cases=[(1, 4), (1000, 2), (2**20, 8)], draw=lambda r: (r.randint(1, 10**6), r.choice((1, 2, 4, 8))))
 
 
 exercise("grouped_attention",
-    lambda T, S, heads, dim, item: 4 * heads * T * S * dim / (item * (2 * heads * T * dim + 2 * S * dim)), [
-    # in the wrong ones `dim` is cancelled
-    (lambda T, S, heads, dim, item: heads * T * S / (item * (heads * T + S)),
-     "You counted half: there are two matmuls, a multiply-add is two FLOPs, and all pairs count."),
-    (lambda T, S, heads, dim, item: 4 * heads * T * S / (item * (heads * T + 2 * S)),
-     "You forgot the output, or the queries: each has a row of dim numbers per query."),
-    (lambda T, S, heads, dim, item: 4 * heads * T * S / (item * (heads * T + T + 2 * S)),
-     "Each query head has queries and a result of its own, of the same size."),
-    (lambda T, S, heads, dim, item: 4 * heads * T * S / (item * (2 * heads * T + S)),
-     "You forgot the values: they are as large as the keys."),
-    (lambda T, S, heads, dim, item: 2 * T * S / (item * (T + S)),
-     "You gave each query head keys and values of its own, or took one head: the group shares one copy."),
-    (lambda T, S, heads, dim, item: 2 * T * S / (item * (heads * T + S)),
-     "You counted the FLOPs of one query head: each of them does both matmuls."),
-    (lambda T, S, heads, dim, item: 2 * heads * T * S / (heads * T + S), "A number has itemsize bytes."),
-    (lambda T, S, heads, dim, item: 2 * heads * T * S / (item * (heads * T + S)) / dim,
-     "The FLOPs grow with dim, too: each score is a sum of dim products."),
+    lambda T, S, heads, dim, itemsize: 4 * heads * T * S * dim / (itemsize * (2 * heads * T * dim + 2 * S * dim)), [
+    (lambda T, S, heads, dim, itemsize: heads * T * S / (itemsize * (heads * T + S)),
+     "Half of the right one: one matmul of two, MACs, or half of the pairs, as behind a causal mask?"),
+    (lambda T, S, heads, dim, itemsize: 4 * heads * T * S / (itemsize * (heads * T + T + 2 * S)),
+     "You gave the group one head of queries, or one of results: only keys and values are shared."),
+    (lambda T, S, heads, dim, itemsize: 2 * T * S / (itemsize * (T + S)),
+     "So it is with keys and values for each query head, or with one head: the group shares one copy."),
+    (lambda T, S, heads, dim, itemsize: 2 * T * S / (itemsize * (heads * T + S)),
+     "You counted the FLOPs of one head: the group shares its keys, but not the work."),
+    (lambda T, S, heads, dim, itemsize: 2 * heads * T * S / (itemsize * (heads * T + S)) / dim,
+     "You counted a FLOP or two for each score: each of them is a sum over all of `dim`."),
     ],
-    over=lambda T, S, heads, dim, item: 4 * heads * T * S * dim,
-    terms={"the queries and the output": lambda T, S, heads, dim, item: item * 2 * heads * T * dim,
-           "keys and values": lambda T, S, heads, dim, item: item * 2 * S * dim},
+    over=lambda T, S, heads, dim, itemsize: 4 * heads * T * S * dim,
+    terms={"the queries and the output": lambda T, S, heads, dim, itemsize: itemsize * 2 * heads * T * dim,
+           "keys and values": lambda T, S, heads, dim, itemsize: itemsize * 2 * S * dim},
     cases=[(1, 4096, 4, 128, 2), (4096, 4096, 8, 128, 2), (64, 1000, 2, 64, 1)],
     draw=lambda r: (r.randint(1, 5000), r.randint(1, 5000), r.randint(1, 16), r.choice((64, 128)), r.choice((1, 2, 4))))
 
 
 def _batch(
-    d: int, f: int, ridge: float, w: float, *, flop: float = 2, inputs: float = 1, outputs: float = 1,
-    rounded: Callable[[float], float] = math.ceil, none: float | None = math.inf,
-) -> float | None:
-    """`inputs` and `outputs` say whether these move, `none` is returned where no batch is large enough."""
-    room = flop * d * f - 2 * ridge * (inputs * d + outputs * f)
-    return rounded(ridge * w * d * f / room) if room > 0 else none
+    D: int, F: int, ridge: float, weight_bytes: float, *, activation_bytes: float = 2,
+    rounded: Callable[[float], float] = math.ceil, none: Callable[[float], bool] = lambda room: room <= 0,
+) -> float:
+    """`none` says for which denominators no batch is large enough."""
+    room = 2 * D * F - activation_bytes * ridge * (D + F)
+    return math.inf if none(room) else rounded(ridge * weight_bytes * D * F / room)
 
 
 exercise("critical_batch",
-    _batch, [
-    (lambda *a: _batch(*a, rounded=float), "A batch is a whole number: round up."),
-    (lambda *a: _batch(*a, rounded=math.floor), "At that batch the layer is still below the ridge: round up."),
-    (lambda *a: _batch(*a, rounded=lambda b: math.floor(b) + 1),
-     "Where the batch comes out whole, the layer is at the ridge already: use math.ceil."),
-    *((lambda *a, moved=moved: _batch(*a, inputs=moved, outputs=moved), "Each number of the activations has 2 bytes.")
-      for moved in (0.5, 2)),
-    (lambda *a: _batch(*a, inputs=-1, outputs=-1),
-     "A sign: the activations' bytes make the critical batch larger, so they are taken from what you divide by."),
-    (lambda d, f, ridge, w: math.ceil(ridge * w * d * f / abs(2 * d * f - 2 * ridge * (d + f)))
-     if d * f != ridge * (d + f) else math.inf, "What you divide by may be negative: then no batch is large enough."),
-    *((lambda *a, most=most: b if (b := _batch(*a)) <= most else math.inf,
-       "Your search stops too early: the batch may be larger. Solve for it.") for most in (9998, 99_999)),
-    (lambda d, f, ridge, w: math.ceil(ridge * w * d * f / (2 * d * f - 2 * ridge * (d + f))),
-     "What you divide by may be negative or zero; then no batch is large enough."),
-    (lambda d, f, ridge, w: math.ceil(ridge * w * d * f / room) if (room := 2 * d * f - 2 * ridge * (d + f))
-     else math.inf, "What you divide by may be negative, too: then no batch is large enough."),
-    (lambda *a: _batch(*a, rounded=round), "To the nearest may be below the ridge: round up."),
-    (lambda d, f, ridge, w: math.ceil(ridge * w * d * f / room) if (room := 2 * d * f - 2 * ridge * (d + f)) >= 0
-     else math.inf,
-     "What you divide by may be zero, too, and then no batch is large enough either."),
+    lambda D, F, ridge, weight_bytes: _batch(D, F, ridge, weight_bytes), [
+    (lambda *given: _batch(*given, rounded=float),
+     "A batch is a whole number: which of the two neighbours is compute-bound?"),
+    (lambda *given: _batch(*given, rounded=math.floor), "At that batch the layer is still a little below the ridge."),
+    (lambda *given: _batch(*given, rounded=lambda batch: math.floor(batch) + 1),
+     "Where the batch comes out whole, the layer is at the ridge already, and one more is not needed."),
+    (lambda *given: _batch(*given, activation_bytes=1),
+     "You gave the activations 1 byte a number: they are in bfloat16, and inputs and outputs both move."),
+    (lambda *given: _batch(*given, activation_bytes=-2),
+     "A sign: activations are bytes on top, so the batch that is needed grows with them."),
+    (lambda *given: math.inf if _batch(*given) > 9998 else _batch(*given),
+     "A search up to some thousands stops too early for some layers: solve for B.", math.isinf),
+    (lambda *given: _batch(*given, none=lambda room: not room),
+     "What you divide by may be negative, too: then each row brings more bytes than its FLOPs can hide.", math.isinf),
+    (lambda *given: 0.0,
+     "You always give a batch. In some layers each row brings more bytes than its FLOPs can hide.", math.isinf),
     ],
     cases=[(4096, 16384, 240.5, 2), (4096, 14336, 295.4, 1), (1024, 768, 153.02, 0.5), (512, 512, 295.4, 2),
            (600, 600, 295.4, 2), (512, 512, 256, 2), (4096, 4096, 295.37, 4), (1024, 1024, 256, 2),
@@ -158,28 +145,22 @@ exercise("critical_batch",
           "room lies between 0 and 1 for no layer that one would build"})
 
 exercise("experts_intensity",
-    lambda B, D, F, e, k, item: 2 * B * k * D * F / (item * (B * k * D + e * D * F + B * k * F)), [
-    (lambda B, D, F, e, k, item: B * k * D * F / (item * (B * k * D + e * D * F + B * k * F)),
-     "Half of the right one: a multiply-add is two FLOPs, and no byte counts twice."),
-    (lambda B, D, F, e, k, item: 2 * B * k * D * F / (item * (B * D + e * D * F + B * F)),
-     "A token that goes to several experts is read and written once for each of them."),
-    (lambda B, D, F, e, k, item: 2 * B * k * D * F / (item * (B * k * D + e * D * F)),
-     "You forgot the write: each expert writes its rows of the output."),
-    (lambda B, D, F, e, k, item: 2 * B * k * D * F / (item * (e * D * F + B * k * F)), "You forgot the input."),
-    *((lambda B, D, F, e, k, item, i=i, o=o: 2 * B * k * D * F / (item * (B * k**i * D + e * D * F + B * k**o * F)),
-       "Each token is `active` rows, of the input and of the output.")
-      for i, o in ((0, 1), (1, 0))),
-    (lambda B, D, F, e, k, item: 2 * B * D * F / (item * (B * k * D + e * D * F + B * k * F)),
-     "Each token is multiplied by `active` matrices: that counts in the FLOPs, too."),
-    (lambda B, D, F, e, k, item: 2 * B * e * D * F / (item * (B * k * D + e * D * F + B * k * F)),
-     "A token is multiplied by `active` of the matrices, not by all of them."),
-    (lambda B, D, F, e, k, item: 2 * B * D * F / (item * (B * D + e * D * F + B * F)),
-     "A token is `active` rows, for FLOPs and bytes, and a matrix is read once however many rows it gets."),
+    lambda B, D, F, experts, active, itemsize:
+        2 * B * active * D * F / (itemsize * (B * active * D + experts * D * F + B * active * F)), [
+    (lambda B, D, F, experts, active, itemsize:
+        2 * B * active * D * F / (itemsize * (B * D + experts * D * F + B * F)),
+     "You read and wrote each token once: it is a row of every expert that it goes to."),
+    (lambda B, D, F, experts, active, itemsize:
+        2 * B * experts * D * F / (itemsize * (B * active * D + experts * D * F + B * active * F)),
+     "You multiplied every token by all of the matrices: that would be a dense layer of that size."),
+    (lambda B, D, F, experts, active, itemsize:
+        2 * B * D * F / (itemsize * (B * D + experts * D * F + B * F)),
+     "You left `active` out everywhere: is a token that goes to several experts no more work for them?"),
     ],
-    over=lambda B, D, F, e, k, item: 2 * B * k * D * F,
-    terms={"the rows read": lambda B, D, F, e, k, item: item * B * k * D,
-           "the matrices": lambda B, D, F, e, k, item: item * e * D * F,
-           "the rows written": lambda B, D, F, e, k, item: item * B * k * F},
+    over=lambda B, D, F, experts, active, itemsize: 2 * B * active * D * F,
+    terms={"the rows read": lambda B, D, F, experts, active, itemsize: itemsize * B * active * D,
+           "the matrices": lambda B, D, F, experts, active, itemsize: itemsize * experts * D * F,
+           "the rows written": lambda B, D, F, experts, active, itemsize: itemsize * B * active * F},
     cases=[(64, 512, 1024, 8, 2, 2), (4096, 2048, 768, 128, 8, 1), (1000, 300, 500, 4, 1, 4)],
     draw=lambda r: (r.randint(50, 5000), r.randint(64, 4096), r.randint(64, 4096), r.randint(8, 64), r.randint(1, 6),
                     r.choice((1, 2, 4))))
@@ -187,15 +168,11 @@ exercise("experts_intensity",
 exercise("last_logits",
     lambda hidden, weight: hidden[-1] @ weight.T, [
     (lambda hidden, weight: (hidden @ weight.T)[-1],
-     "You throw the other rows away after the matmul has written them: select the token first."),
+     "The matmul writes the rows of all tokens before you throw them away: what is chosen first costs less."),
     (lambda hidden, weight: (hidden[-2:] @ weight.T)[-1], "You multiply a second row, and throw it away."),
     (lambda hidden, weight: (hidden[-1] * weight).sum(-1),
      "Something as large as the weight goes to memory and back: its transpose is a view, and @ stores no products."),
-    (lambda hidden, weight: hidden[-1:] @ weight.T,
-     "There is a dimension of size 1 too many: [-1:] keeps it, [-1] drops it."),
-    (lambda hidden, weight: hidden[0] @ weight.T, "That is the first token: index -1 is the last."),
-    (lambda hidden, weight: hidden[-1] @ weight,
-     "Write the shape of each operand beside it: hidden[-1] has width numbers, and weight.T is width × vocabulary."),
+    (lambda hidden, weight: hidden[0] @ weight.T, "That is the first token: the next word is asked of the last one."),
     ],
     cases=[(torch.arange(128.0).view(8, 16) - 60, torch.arange(768.0).view(48, 16) % 11)],
     draw=lambda r: (whole(r, r.randint(2, 9), width := r.randint(9, 20)), whole(r, r.randint(9, 40), width)),
@@ -214,29 +191,26 @@ def _fused(w: Any, g: Any, m: Any, beta: float, rate: float) -> tuple[Any, Any]:
 
 
 _VECTORS = [torch.empty(10**6, device="meta") for _ in range(3)]
+def _momentum_out(answer: tuple[Any, ...]) -> Any:
+    return answer[1]
+
+
 exercise("momentum_step",
     _fused, [
     (_momentum,
-     "Op by op, ten tensors move, where six would do: what is made on the way, such as a product or a stack, goes to "
-     "memory and back. One operation can multiply and add."),
+     "Op by op, ten tensors move where six would do: what is made on the way, as a product, goes to memory and back."),
     (lambda w, g, m, beta, rate: (w - rate * (new := torch.add(g, m, alpha=beta)), new),
-     "Op by op, a product, a clone or a tensor of constants still goes to memory and back: torch.add(…, alpha=…) needs "
-     "none of them."),
-    (lambda w, g, m, beta, rate: (_fused(w, g, m, beta, rate)[0], torch.add(g, m, alpha=beta)),
-     "Nine tensors move, where six would do: two operations, each on two tensors, are enough."),
+     "Two more tensors move than must: a product, a clone or a tensor of constants still goes to memory and back."),
     (lambda w, g, m, beta, rate: (w - rate * (beta * m + g), beta * m + g),
-     "Op by op, what is computed twice counts twice: compute the new momentum once, and use it in both places."),
+     "Op by op, what is computed twice counts twice: the new momentum is needed in both places."),
     (lambda w, g, m, beta, rate: (w.sub_(m.mul_(beta).add_(g), alpha=rate), m),
      "In this count an operation in place moves as many bytes as any other: make new tensors."),
-    (lambda w, g, m, beta, rate: _momentum(w, g, m, beta, -rate),
-     "You step uphill: the weight moves against the momentum."),
-    (lambda w, g, m, beta, rate: (_fused(w, g, m, beta, rate)[0], m), "Return the new momentum: that is the old one."),
+    (lambda w, g, m, beta, rate: (w, m), "The momentum that you return is the old one.", _momentum_out),
+    (lambda w, g, m, beta, rate: _momentum(w, (1 - beta) * g, m, beta, rate),
+     "You averaged, as Adam does: here the gradient is added as it is.", _momentum_out),
     (lambda w, g, m, beta, rate: (w - rate * m, beta * m + g), "You step along the old momentum: update it first."),
-    (lambda w, g, m, beta, rate: (w - rate * g, beta * m + g), "You step along the gradient: take the new momentum."),
-    (lambda w, g, m, beta, rate: (torch.add(w, new := torch.add(m, g, alpha=beta), alpha=-rate), new),
-     "alpha multiplies the second tensor: the momentum is what beta shrinks, not the gradient."),
-    (lambda w, g, m, beta, rate: _momentum(w, (1 - beta) * g, m, beta, rate), "The gradient is added as it is."),
-    (lambda w, g, m, beta, rate: _momentum(w, g, m, beta, rate)[::-1], "Return the weight first, then the momentum."),
+    (lambda w, g, m, beta, rate: _momentum(w, g, m, beta, -rate),
+     "You step uphill: a weight moves against the momentum."),
     ],
     cases=[(torch.arange(64.0), torch.arange(64.0).flip(0), torch.arange(64.0) + 3, 0.5, 0.25)],
     draw=lambda r: (whole(r, 15), whole(r, 15), whole(r, 15), r.choice((0.5, 0.25)), r.choice((0.125, 2.0))),
