@@ -10,6 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import torch
+from einops import reduce
 
 from helpers.check import check, nearest
 from helpers.exercises import EXERCISES, Exercise
@@ -149,22 +150,15 @@ def test_a_function_named_like_its_exercise_needs_no_other_name():
         (0.5, Fraction(1, 2)),
         (0.5, np.float32(0.5)),
         (1.0, 1 + 0.5e-6),
-        (2, Decimal(2)),
         (2, Decimal("2.0")),
-        (85.9, Decimal("85.9")),
         (math.inf, Decimal("inf")),
-        (2.5, Fraction("2.5")),
         ((85.9, 2), (Decimal("85.9"), Fraction(2))),
-        (85.9, np.float64(85.9)),
-        (2, np.uint8(2)),
         (2, np.float16(2)),
         (True, np.bool_(True)),
-        (True, torch.tensor(True)),
         (False, np.array(False)),
         ((1, 2), [1, 2]),
         ((1, 2), torch.Size([1, 2])),
         ((1, 2), np.array([1.0, 2.0])),
-        ((1, 2), torch.tensor([1, 2])),
         ((0, 1), range(2)),
         ((1, 2), (torch.tensor(1), np.float64(2))),
         (((1, 2), 3), [[1, 2], 3]),
@@ -172,10 +166,8 @@ def test_a_function_named_like_its_exercise_needs_no_other_name():
         ("bfloat16", "torch.bfloat16"),
         ("bfloat16", " BF16 "),
         ("float8_e4m3fn", "e4m3"),
-        ("float16", "half"),
         ("float8_e5m2", "fp8_e5m2"),
         ("float16", np.dtype("float16")),
-        (math.inf, float("inf")),
         (math.inf, np.inf),
         (1 / 3, torch.tensor(1 / 3, dtype=torch.bfloat16)),
         (35072974080, np.float32(35072974848)),
@@ -721,23 +713,9 @@ def order_into_zeros(q, k, v):
     return torch.mm(q, torch.mm(k.T, v, out=torch.empty(c, out, dtype=q.dtype)), out=result)
 
 
-def logits_into_empty(hidden, weight):
-    return torch.mv(weight, hidden[-1], out=torch.empty(weight.shape[0]))
-
-
 def momentum_out(w, g, m, beta, rate):
     new = torch.add(g, m, alpha=beta, out=torch.empty(m.shape))
     return torch.add(w, new, alpha=-rate, out=torch.empty(w.shape)), new
-
-
-def momentum_with_a_scalar_tensor(w, g, m, beta, rate):
-    new = torch.add(g, m, alpha=beta)
-    return torch.add(w, new, alpha=-float(np.float64(rate))), new
-
-
-def momentum_into_zeros(w, g, m, beta, rate):
-    new = torch.add(g, m, alpha=beta, out=torch.zeros_like(m))
-    return torch.add(w, new, alpha=-rate, out=torch.zeros(w.shape)), new
 
 
 def swap_by_zeros(x, i, j):
@@ -762,11 +740,8 @@ CHEAP = {
     "einsum": ("grouped_scores", grouped_by_einsum),
     "zeros": ("cheapest_order", order_into_zeros),
     "row of zeros": ("swap_rows", swap_by_zeros),
-    "momentum zeros": ("momentum_step", momentum_into_zeros),
     "new_zeros": ("last_logits", lambda h, w: torch.mv(w, h[-1], out=h.new_zeros(len(w)))),
-    "mv": ("last_logits", logits_into_empty),
     "momentum out": ("momentum_step", momentum_out),
-    "momentum": ("momentum_step", momentum_with_a_scalar_tensor),
     "steps": ("distances", distances_by_steps),
 }
 
@@ -814,29 +789,19 @@ def test_a_generator_counts_as_a_tuple(ask):
 # ---- What a library remembers of a slip.
 
 
-@pytest.mark.parametrize(
-    ("name", "pattern", "sizes"),
-    [
-        ("average_heads", "(kv group c) d -> (kv c) d", {"group": lambda heads, kv: (heads / kv, heads // kv)}),
-        ("average_heads", "(kv group c) d -> (kv c) d", {"kv": lambda heads, kv: (float(kv), kv)}),
-    ],
-)
-def test_the_corrected_answer_passes_after_a_slip_that_einops_remembers(name, pattern, sizes):
-    from einops import reduce
+@pytest.mark.parametrize("name", ["group", "kv"])
+def test_the_corrected_answer_passes_after_a_slip_that_einops_remembers(name):
+    def wrong(w, heads, kv):  # a float where a whole number is needed
+        sizes = {"group": heads // kv, "kv": kv}
+        return reduce(w, "(kv group c) d -> (kv c) d", "mean", **sizes | {name: float(sizes[name])})
 
-    def answer(slip):
-        def function(w, heads, kv):
-            given = {"group": heads // kv, "kv": kv}
-            for size, choose in sizes.items():
-                given[size] = choose(heads, kv)[0 if slip else 1]
-            return reduce(w, pattern, "mean", **given)
-
-        return function
+    def corrected(w, heads, kv):
+        return reduce(w, "(kv group c) d -> (kv c) d", "mean", group=heads // kv, kv=kv)
 
     w = torch.arange(24.0).view(8, 3)
     with contextlib.suppress(Exception):
-        answer(slip=True)(w, 4, 2)  # in a cell of one's own
+        wrong(w, 4, 2)  # in a cell of one's own
     for _ in range(2):
-        assert check(name, answer(slip=True)).status == "not yet"
-        assert check(name, answer(slip=False)).message == "correct."
-        answer(slip=False)(w, 4, 2)  # and in a cell again
+        assert check("average_heads", wrong).status == "not yet"
+        assert check("average_heads", corrected).message == "correct."
+        corrected(w, 4, 2)  # and in a cell again
