@@ -124,7 +124,7 @@ READERS = {  # what a reader's own matplotlibrc may say
 }
 
 
-@pytest.mark.parametrize("kind", ["spacing", "wide range", "bars of parts", "memory_rises", "roofline", "ranges"])
+@pytest.mark.parametrize("kind", ["wide range", "bars of parts", "roofline"])
 def test_picture_and_words_are_the_same_whatever_the_readers_own_style(kind):
     with matplotlib.rc_context(READERS):
         data, metadata = GALLERY[kind]()._repr_mimebundle_()

@@ -54,7 +54,7 @@ def read(codes: list[int], fmt) -> list[float]:
 
 
 @EACH
-def test_decode(fmt):
+def test_decode_and_its_inverse(fmt):
     codes = sample_codes(fmt)
     for code, expected in zip(codes, read(codes, fmt), strict=True):
         number, size = decode(code, fmt), abs(expected)
@@ -62,16 +62,7 @@ def test_decode(fmt):
         assert (number.sign << fmt.exponent_bits | number.exponent) << fmt.fraction_bits | number.fraction == code
         finite = "zero" if size == 0 else "subnormal" if size < fmt.smallest_normal else "normal"
         assert number.kind == ("nan" if math.isnan(size) else "infinity" if math.isinf(size) else finite)
-
-
-@EACH
-def test_encode_is_the_inverse_of_decode(fmt):
-    for code in sample_codes(fmt):
-        number = decode(code, fmt)
-        if number.kind == "nan":
-            assert math.isnan(decode(encode(number.value, fmt), fmt).value)
-        else:
-            assert encode(number.value, fmt) == code
+        assert encode(number.value, fmt) == (fmt.nan_code if number.kind == "nan" else code)
 
 
 def awkward(fmt) -> list[float]:
