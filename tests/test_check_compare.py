@@ -93,7 +93,7 @@ def test_what_cannot_be_compared_is_said(guess, value, unit, words):
     assert words in message and "1.5" not in message and "view" not in message
 
 
-@pytest.mark.parametrize("nothing", [..., None, (..., ...), [1, ...], "", " "], ids=repr)
+@pytest.mark.parametrize("nothing", [..., None, (..., ...), [1, ...], "", " … ", "?"], ids=repr)
 def test_the_value_and_the_reason_are_hidden_until_there_is_a_guess(nothing):
     words = "Predict first: replace the ... by your guess in B and run the cell again."
     assert said(nothing, 12345, "B", because="It has 12345 numbers.") == words

@@ -2,12 +2,16 @@
 
 import builtins
 import contextlib
+import gc
+import os
 import random
 import subprocess
 import sys
 import threading
 import time
+import warnings
 
+import matplotlib
 import numpy as np
 import pytest
 import torch
@@ -255,13 +259,22 @@ SETTINGS = {
     "determinism": lambda: torch.use_deterministic_algorithms(True),
     "anomalies": lambda: torch.autograd.set_detect_anomaly(True),
     "recursion": lambda: sys.setrecursionlimit(10_000),
+    "folder": lambda: os.chdir("/"),
+    "collection": gc.disable,
+    "path": sys.path.clear,
+    "switching": lambda: sys.setswitchinterval(1),
+    "threads": lambda: torch.set_num_threads(torch.get_num_threads() + 1),
+    "warnings": lambda: warnings.simplefilter("error"),
+    "drawing": lambda: matplotlib.rcParams.update({"lines.linewidth": 99}),
 }
 
 
 def settings():
     torch_settings = torch.get_default_dtype(), torch.get_default_device(), torch.is_grad_enabled()
     modes = torch.get_float32_matmul_precision(), torch.are_deterministic_algorithms_enabled()
-    return print, sys.stdout, sys.stderr, torch_settings, modes, torch.is_anomaly_enabled(), sys.getrecursionlimit()
+    process = os.getcwd(), gc.isenabled(), sys.path[:], sys.getswitchinterval(), sys.getrecursionlimit()
+    others = torch.get_num_threads(), warnings.filters[:], matplotlib.rcParams["lines.linewidth"]
+    return print, sys.stdout, sys.stderr, torch_settings, modes, torch.is_anomaly_enabled(), process, others
 
 
 @pytest.mark.parametrize("name", SETTINGS)
@@ -273,6 +286,16 @@ def test_what_an_answer_sets_does_not_stay(ask, name):
     before = settings()
     assert ask(answer) == "correct."
     assert settings() == before
+
+
+def test_what_an_answer_sets_does_not_change_the_right_answers(monkeypatch):
+    def answer(n):
+        torch.set_default_dtype(torch.float64)
+        return torch.ones(n)
+
+    exercise("probe", lambda n: torch.ones(n), cases=[(1,), (2,)])
+    assert "expected dtype torch.float32, got torch.float64" in check("probe", answer).message
+    EXERCISES.pop("probe")
 
 
 def test_a_check_does_not_depend_on_the_default_device(monkeypatch):
@@ -347,6 +370,19 @@ def kernel():
     yield cell
     client.stop_channels()
     manager.shutdown_kernel(now=True)
+
+
+@pytest.mark.parametrize(
+    ("cell", "words"),
+    [
+        ("guess = 38 to 43\ncompare(guess, 40)", "You predicted 38 to 43; it is 40: within your range."),
+        ("def windows(x, size):\n    return (\ncheck(windows)", "✗ windows: Python cannot read line 2"),
+        ("x = (", "SyntaxError"),
+    ],
+)
+def test_a_half_written_cell_does_not_stop_a_kernel(kernel, cell, words):
+    kernel("from helpers.check import check, compare")
+    assert kernel(cell).startswith(words)
 
 
 COLD = """

@@ -70,7 +70,7 @@ def compare(
 
 
 def _is_missing(guess: Any) -> bool:
-    is_empty = isinstance(guess, str) and not guess.strip()
+    is_empty = isinstance(guess, str) and not guess.strip(" .…?")
     return is_empty or untouched(guess) or (isinstance(guess, list) and any(entry is ... for entry in guess))
 
 

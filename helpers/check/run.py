@@ -3,13 +3,16 @@
 import builtins
 import copy
 import functools
+import gc
 import inspect
+import os
 import random
 import sys
 import threading
 import traceback
+import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -47,12 +50,22 @@ class Sandbox:
         self._runner = Runner(seconds)
         self._output = output
         self._has_run = False
+        self._settings = [(get, set_again, get()) for get, set_again in _SETTINGS]
 
     def run(self, job: Callable[[], Any]) -> Any:
         """What the job returns or raises. Raises OutOfTime when the budget is used up."""
         self._output.muted = self._runner.ident if self._has_run else None
         self._has_run = True
-        return self._runner.run(job)
+        try:
+            return self._runner.run(job)
+        finally:
+            self.restore()  # the right answers are computed between the calls
+
+    def restore(self) -> None:
+        """Set again what a call has set for the whole process."""
+        for get, set_again, value in self._settings:
+            if get() != value:
+                set_again(value)
 
     def call(self, exercise: Exercise, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
         """The result on a private copy of the arguments, or what went wrong as a sentence."""
@@ -77,10 +90,15 @@ class Sandbox:
         self._runner.close()
 
 
+_Setting = tuple[Callable[[], Any], Callable[[Any], Any]]
+_GENERATORS: list[_Setting] = [(random.getstate, random.setstate), (np.random.get_state, np.random.set_state)]
 # How to get what an answer may set for the whole process, and how to set it again.
-_SETTINGS: list[tuple[Callable[[], Any], Callable[[Any], Any]]] = [
-    (random.getstate, random.setstate),
-    (np.random.get_state, np.random.set_state),
+_SETTINGS: list[_Setting] = [
+    (os.getcwd, os.chdir),
+    (gc.isenabled, lambda was_on: gc.enable() if was_on else gc.disable()),
+    (sys.path.copy, lambda path: sys.path.__setitem__(slice(None), path)),
+    (sys.getswitchinterval, sys.setswitchinterval),
+    (torch.get_num_threads, torch.set_num_threads),
     (torch.get_default_dtype, torch.set_default_dtype),
     (torch.get_float32_matmul_precision, torch.set_float32_matmul_precision),
     (torch.get_deterministic_debug_mode, torch.set_deterministic_debug_mode),
@@ -94,9 +112,12 @@ _SETTINGS: list[tuple[Callable[[], Any], Callable[[Any], Any]]] = [
 def sandbox(seconds: float) -> Iterator[Sandbox]:
     """A place for a learner's calls. What it leaves behind, in time or out of time, is as it was before.
 
-    That are `_SETTINGS`, the random generators of PyTorch, the output of the process, and what einops remembers.
+    That are `_SETTINGS`, random generators, filters of warnings, matplotlib's parameters, the output, and what einops
+    remembers.
     """
-    settings = [(set_again, get()) for get, set_again in _SETTINGS]
+    states = [(set_again, get()) for get, set_again in _GENERATORS]
+    matplotlib = sys.modules.get("matplotlib")
+    drawing = matplotlib.rc_context() if matplotlib else nullcontext()
     stdout, stderr = sys.stdout, sys.stderr
     output = _Output(stdout)
     place = Sandbox(seconds, output)
@@ -104,13 +125,15 @@ def sandbox(seconds: float) -> Iterator[Sandbox]:
     try:
         if stdout is not None:
             sys.stdout = output  # type: ignore[assignment]
-        with torch.random.fork_rng(devices=[]), torch.device("cpu"):  # inputs are drawn there, whatever the default
+        # Inputs are drawn on the CPU, whatever the default device is.
+        with warnings.catch_warnings(), drawing, torch.random.fork_rng(devices=[]), torch.device("cpu"):
             yield place
     finally:
         sys.stdout, sys.stderr = stdout, stderr
         place.close()
-        for set_again, value in settings:
-            set_again(value)
+        place.restore()
+        for set_again, state in states:
+            set_again(state)
         _forget_patterns()
 
 
