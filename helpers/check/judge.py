@@ -230,4 +230,5 @@ def _summed_up(judged: dict[str, _Judgement]) -> _Judgement:
     if not names["not yet"]:
         return _Judgement("not attempted", f"{counts}.")
     first = names["not yet"][0]
-    return _not_yet(f"{counts}.", f"{first}: {judged[first].message}")
+    said = f"{first}: {judged[first].message}"
+    return _not_yet(first_short(f"{counts}. {said}", said))

@@ -236,7 +236,7 @@ exercise("grouped_scores",
      "Each key head is written once for every query head that uses it: a repetition, or a product that stretches the "
      "keys, copies them."),
     *((way, "The scores are written by the product, and once more to bring them into their places, as by stack, cat, "
-            "clone, reshape or an assignment.") for way in (
+            "clone or reshape.") for way in (
         lambda queries, keys: torch.cat(
             [each @ keys[:, i : i + 1].mT for i, each in enumerate(queries.chunk(keys.shape[1], 1))], 1),
         lambda queries, keys: torch.stack(
