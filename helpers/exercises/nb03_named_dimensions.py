@@ -15,8 +15,8 @@ notebook("03")
 
 guess("scores_right", "Each token's score with itself is right, in both heads: query and key are rotated by the same "
       "angles. So a test with one token would pass.",
-      *((none, "Not all of them are wrong.") for none in (0, "none")),
-      (6, "There are two heads."), (72, "Their shape is right, their numbers need not be."))
+      (0, "Not all of them are wrong."), (6, "There are two heads."),
+      ((13, 72), "Their shape is right, their numbers need not be."))
 guess("swapped_scores", "Width and token are swapped, so features were compared.",
       ((2, 2, 2), "That is what the comment promises."), ((2, 3, 2), "That is the shape of `vectors`."),
       ("error", "No error: the two shapes fit."))

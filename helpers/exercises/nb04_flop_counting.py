@@ -47,23 +47,21 @@ guess("attention_products", "4T²D of 24TD² + 4T²D: T / (6D + T).",
     (45, "Asked are the two products without parameters, not q k v and output."),
     (50, "That is where T = 6D: here T is less than 2D."),
     (40, "The MLP counts, too: 16TD²."),
-    *((share, "That holds for T = D: here T is larger.") for share in (14, 100 / 7)),
+    (100 / 7, "That holds for T = D: here T is larger."),
     (33, "Is that 8TD² of the 24TD²? Asked are scores and weighted sum, of all products together."))
 
 guess("fused_backward", "It kept no attention weights, so it makes the scores again: five products in place of four.",
-    *((percent, "Over all T × T it does more arithmetic: what it saves is bytes.") for percent in (-50, -33, -25, -20)),
+    ((-100, -1), "Over all T × T it does more arithmetic: what it saves is bytes."),
     (0, "One of the products runs again."),
     (20, "One product in five is a quarter more than four."),
     (33, "A third is what a whole forward pass adds to training; here one product runs again."))
 
 guess("count_over_rule", "The attention products have no parameters: they add about T / (6D) of the other products.",
     (0, "The rule overlooks what has no parameters."),
-    *((percent, "So much do the attention products add: norms, softmax and the like add a little more.")
-      for percent in (2.77, 2.78)),
+    (2.77, "So much do the attention products add: norms, softmax and the like add a little more."),
     (1.4, "That is with the attention products halved: here they count in full."),
-    *((percent, "That is about the share in GPT-2 small: here T is 0.17 D.") for percent in (13, 18)),
-    (16.7, "That is T / D: the other products have 24 D, attention 4 T."),
-    (15, "That was GPT-2 small, where T is 1.3 D: here it is 0.17 D."))
+    ((12, 19), "That is about the share in GPT-2 small, where T is 1.3 D: here it is 0.17 D."),
+    (16.7, "That is T / D: the other products have 24 D, attention 4 T."))
 
 guess("block_rate",
     "Its products may run below the best rate, and norms, softmax and GELU take time for hardly a FLOP.",
@@ -73,10 +71,10 @@ guess("block_rate",
     ((101, math.inf), "Nothing gets beyond the best rate, if that was measured in a quiet moment."))
 guess("right_mfu", "312 TFLOP/s are four times 77.97, so it is about a quarter of the published 0.59.",
     (0.59, "That is by the published peak: this one is four times as high."),
-    *((percent, "In percent: as a fraction of 1, please.") for percent in (15, 17)),
+    ((10, 100), "In percent: as a fraction of 1, please."),
     (0.17, "That counts the attention products, too: here the count is the published one."),
     (0.3, "That would be half of 0.59, by a peak of 156: 312 is four times 77.97."),
-    *((mfu, "That peak is the one with sparsity: half of it is dense.") for mfu in (0.07, 0.0743)),
+    ((0.068, 0.076), "That peak is the one with sparsity: half of it is dense."),
     (2.38, "A higher peak makes the share smaller."), (1.19, "That is the vector unit in bfloat16."))
 
 _MAC = "Those are MACs, as many papers count them: each is a multiplication and an addition, 2 FLOPs."

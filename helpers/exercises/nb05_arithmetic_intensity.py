@@ -24,6 +24,7 @@ guess("relu_bytes", "2 bytes in and 2 bytes out for each number.",
 guess("memory_bound_of_five", "All but the matmul.",
     (5, "The matmul uses each number that it reads a thousand times."),
     (1, "That one is compute-bound: the question is how many are not."),
+    (2, "Of most of them the bytes take far longer: put the two times side by side."),
     (3, "Was it GELU that you left out, or matrix-vector? Of both the bytes take far longer."))
 guess("matmul_of_4096", "n/3: 2n³ FLOPs over three matrices of 2n² bytes.",
     (341, "It was that at n = 1024: FLOPs grow as n³, bytes as n²."),
@@ -55,7 +56,7 @@ guess("gelu_bytes", "Eight operators move 18 tensors; the fused one moves 2.",
     (1, "Each result in between goes to memory and comes back."))
 
 guess("critical_rows", "A little more than the ridge, since the activations have bytes, too.",
-    *((rows, "That is for the weights alone: inputs and outputs have bytes, too.") for rows in range(290, 300)),
+    (295, "That is for the weights alone: inputs and outputs have bytes, too."),
     (301, "Near the ridge, inputs and outputs have bytes enough to matter, both of them."),
     (163, "Did you take one byte for a weight? These have two."),
     *((rows, "Did you take one FLOP for a multiply-add, or another number of bytes for a weight than two?")
@@ -71,7 +72,8 @@ guess("decoding_attention", "2 bytes are read for 2 FLOPs; the query itself hard
 
 guess("users_64", "A step for 64 reads the weights once, and 64 caches.",
     (3.2, "That is how much longer a step takes: it makes 64 tokens."),
-    *((span, "Weights and caches both count: a step for 64 reads 15 + 64 · 0.54 GB.") for span in ((5, 15), (26, 60))),
+    ((5, 15), "The weights, 15 GB, are read once for all 64: a step for 64 is not so much longer."),
+    ((26, 60), "The weights are shared, but each of the 64 brings a cache of 0.54 GB to read."),
     (64, "So it would be if all bytes were weights: each user's cache is read as well."),
     (4343, "Those are tokens per second: how many times as many as for one?"),
     (1, "So it would be if all bytes were caches: the weights are read once for all users."),

@@ -28,7 +28,7 @@ guess("faster_a100", "The layer gains from the faster memory until it meets the 
     (1.31, "That is about the memory's gain: the ceiling cuts it off."),
     (1, "With 40 GB it waits for its bytes: it gains."),
     (0.85, "How many times as fast: more than 1."), (2, "The memory is 1.31 times as fast: no more than that."),
-    *((gain, "If you mean 17 % faster, that is 1.17 times.") for gain in (17, 117, 0.17)),
+    *((gain, "If you mean 17 % faster, that is 1.17 times.") for gain in ((15, 120), 0.17)),
     (31, "Not in per cent, and the ceiling cuts the memory's gain off."))
 guess("bfloat16_here", "",
     (lambda right: None if 1.7 < right < 2.5 else 2,

@@ -38,7 +38,7 @@ guess("qlora_of_70b", "35 GB are the blocks' matrices, 4 embedding, head and nor
     (10, "4 bits are half a byte: of 70 billion numbers?"),
     (144, "So it is by LoRA, with frozen weights of 2 bytes."),
     (280, "So many GB are 4 bytes for each weight: here they have 4 bits."),
-    *((gb, "Those are 4 bits a weight. Scales, embedding, head, and what learns come on top.") for gb in (35, 36)))
+    ((34, 37), "Those are 4 bits a weight. Scales, embedding, head, and what learns come on top."))
 guess("cache_of_card", "3.2 GB: twelve blocks hold all tokens, the others 128 of them.",
     (6.4, "So it would be if every block held all tokens."),
     (0.4, "Did you take one head of keys? There are 8."),
