@@ -10,13 +10,13 @@ from helpers.check.attempt import Attempt
 _USUAL = (
     (8, "Are bits and bytes taken for each other?"),
     (100, "Is it a fraction or in percent?"),
-    (2**10, "Is it a unit of 1024, and one step too far or too few?"),
-    (2**20, "Is it a unit of 1024, and two steps too far or too few?"),
-    (2**30, "Is it in the unit that is asked for?"),
     (1e3, "Is its prefix the one that is asked for?"),
     (1e6, "Is its prefix the one that is asked for?"),
     (1e9, "Is its prefix the one that is asked for?"),
     (1e12, "Is its prefix the one that is asked for?"),
+    (2**10, "Is it a unit of 1024, and one step too far or too few?"),
+    (2**20, "Is it a unit of 1024, and two steps too far or too few?"),
+    (2**30, "Is it in the unit that is asked for?"),
     # Several factors, as one of them alone would give the answer away.
     *((times, "Is a small factor missing, or in there once too often?") for times in (4 / 3, 1.5, 2, 3, 4, 6)),
 )

@@ -62,89 +62,61 @@ guess("gelu_by_erf", "",
     (lambda right: (0.01, 0.95) if right > 1.2 else None, "Here it is the faster one of the two."),
     (9, "That is the most that fusion can bring, and these two are both fused."))
 
-_SLOPE = "That is the bandwidth: at 1 FLOP/B this is what is attainable. Here it is more."
-_TERA = "In FLOP/s, please: that is a number of TFLOP/s."
-_GIGA = "A tera is 10¹², not 10⁹."
-_INTENSITY = "That is the intensity, on the other axis: how many FLOP/s are there?"
 parts("read_roofline",
     ridge=part(100e12 / 2e12, [
-        (0.02, "It is upside down: peak over bandwidth, in FLOP per byte."),
-        (2e12, "That is the slope, the bandwidth. The ridge is the intensity at which the slope meets the peak."),
-        (100e12, "That is the peak, in FLOP/s. The ridge is the intensity at which it is reached, in FLOP/B."),
-        (50e12, "The slope in TB/s, the peak in TFLOP/s: their prefixes cancel."),
+        (0.02, "It is upside down: the ridge is in FLOP per byte."),
+        (2e12, "That is the slope, in bytes per second: at which intensity does it meet the ceiling?"),
         (2, "That is the slope, in TB/s: at which intensity does it meet the ceiling?"),
-        (100, "That is the height, in TFLOP/s: read the intensity below the place where the lines cross."),
-    ], unit="FLOP/B", tolerance=0.09),
+        (100, "That is the height of the place, in TFLOP/s: read the intensity below it."),
+    ], unit="FLOP/B", tolerance=0.09, quantities={"the bandwidth": 2e12}),
     at_10=part(2e12 * 10, [
-        (100e12, "At 10 FLOP/B you are left of the ridge, where the peak is out of reach."),
-        (2e11, "You divided the bandwidth by the intensity: multiply them."),
-        (2e12, _SLOPE),
-        (20, _TERA),
-        (10, _INTENSITY),
-        (20e9, _GIGA),
-    ], unit="FLOP/s", tolerance=0.09),
+        (100e12, "That is the ceiling. At 10 FLOP/B you are left of the ridge: the bytes arrive too slowly for it."),
+        (2e12, "That is the bandwidth, the height at 1 FLOP/B: what do ten FLOPs for each byte make of it?"),
+    ], unit="FLOP/s", tolerance=0.09, quantities={"the intensity": 10, "the bandwidth": 2e12}),
     at_200=part(100e12, [
-        (400e12, "At 200 FLOP/B you are right of the ridge: no op goes beyond the peak."),
-        (20e12, "That is what is attainable at 10. At 200 FLOP/B read the ceiling."),
-        (2e12, _SLOPE),
-        (100, _TERA),
-        (200, _INTENSITY),
-        (100e9, _GIGA),
-    ], unit="FLOP/s", tolerance=0.09),
+        (400e12, "You went on up the slope. At 200 FLOP/B you are right of the ridge: what is the most there?"),
+        (20e12, "That is what is attainable at 10: is 200 left of the ridge, too?"),
+    ], unit="FLOP/s", tolerance=0.09, quantities={"the intensity": 200}),
     equivalent_slips={"ridge = 100000000000000.0 // 2000000000000.0": "the quotient is whole"})
 
 
-def _corners(
-    peak: float, bandwidth: float, low: float, high: float, *, kept: bool = False, inverted: bool = False
-) -> list[tuple[float, float]]:
-    ridge = bandwidth / peak if inverted else peak / bandwidth
-    middle = [ridge] if kept or low < ridge < high else []
-    return [(x, min(peak, bandwidth * x)) for x in [low, *middle, high]]
+def _points(peak: float, bandwidth: float, *places: float) -> list[tuple[float, float]]:
+    """What is attainable at each of these intensities."""
+    return [(place, min(peak, bandwidth * place)) for place in places]
+
+
+def _corners(peak: float, bandwidth: float, low: float, high: float) -> list[tuple[float, float]]:
+    ridge = peak / bandwidth
+    return _points(peak, bandwidth, low, *([ridge] if low < ridge < high else []), high)
+
+
+def _places(points: list[tuple[float, float]]) -> list[float]:
+    return sorted(place for place, _ in points)
+
+
+def _heights(points: list[tuple[float, float]]) -> list[float]:
+    return [height for _, height in points]
 
 
 exercise("roof_points",
     _corners, [
-    *((lambda p, b, low, high, turn=turn, kept=kept: turn(_corners(p, b, low, high, kept=kept(p / b, low, high))),
-       "Outside of the axis, or at its end, the ridge is no point of its own: keep it only between the ends.")
-      for turn in (list, sorted)
-      for kept in (lambda *a: True, lambda ridge, low, high: ridge < high, lambda ridge, low, high: ridge > low)),
-    *((lambda p, b, low, high, kept=kept: _corners(p, b, low, high, kept=kept(p / b, low, high)),
-       "Where the ridge is an end of the axis, that end is already in the list: leave it out there.")
-      for kept in (lambda ridge, low, high: low <= ridge <= high, lambda ridge, low, high: low < ridge <= high,
-                   lambda ridge, low, high: low <= ridge < high)),
-    (lambda p, b, *a: [(x, 1 / (1 / p + 1 / (b * x))) for x, _ in _corners(p, b, *a)],
-     "You added the two times: the roof allows that they overlap, so take the smaller of the two rates."),
-    (lambda p, b, low, high: [(low, b * low), (p / b, p), (high, p)],
-     "An axis need not begin on the slope, nor contain the ridge: look at the three places in turn."),
-    (lambda p, b, low, high: [(low, b * low), (high, p)],
-     "Where the ridge lies between the ends, the line has a corner; an axis need not begin on the slope, either."),
-    (lambda p, b, low, high: [(low, b), (p / b, p), (high, p)],
-     "The bandwidth is the height at 1 FLOP/B alone, and the axis need not contain the ridge."),
-    *((lambda *a, ends=ends: [ends(*a)[0], *_corners(*a)[1:-1], ends(*a)[1]],
-       "An axis need not begin on the slope, nor end at the peak: take the smaller of the two at either end.")
-      for ends in (lambda p, b, low, high: [(low, b * low), (high, p)],
-                   lambda *a: [_corners(*a)[0], (a[3], a[0])], lambda *a: [(a[2], a[1] * a[2]), _corners(*a)[-1]])),
-    (lambda p, b, low, high: [(x, min(p, b * x)) for x in (low, min(max(p / b, low), high), high)],
-     "Where the ridge lies outside of the axis there are two points, not one of them twice."),
-    (lambda *a: [p for p in _corners(*a) if p[0] in a[2:]],
-     "Two points make one straight line: where the ridge lies between the ends, the line has a corner there."),
-    (lambda *a: [(x, a[1] * x) for x, _ in _corners(*a)], "Beyond the ridge the slope ends: the peak is the most."),
-    (lambda *a: [(x, max(a[0], a[1] * x)) for x, _ in _corners(*a)], "Attainable is the smaller of the two: use min."),
-    (lambda p, b, low, high: _corners(p, b, low, high) if low < p / b < high else [(low, b * low), (high, b * high)],
-     "Where the axis begins right of the ridge, the peak is all there is."),
-    (lambda p, b, low, high: [(low, b * low), *[(b / p, p)] * (low < b / p < high), (high, p)],
-     "The ridge is peak over bandwidth: yours is upside down."),
-    (lambda *a: _corners(*a, inverted=True), "The ridge is peak over bandwidth: yours is upside down."),
-    *((lambda p, b, low, high, cut=cut: [(x, min(p, b * x)) for x in [low, *[cut(p / b)] * (low < p / b < high), high]],
-       "The ridge need not be a whole number: do not round it.") for cut in (math.floor, round)),
-    (lambda *a: [y for _, y in _corners(*a)], "Those are the heights alone: pair each with its intensity."),
-    (lambda p, b, low, high: [(low, b * low), (p / b, p), (high, p)] if low < p / b else [(low, p), (high, p)],
-     "An axis may also end before the ridge: then all of it is slope, and there are two points."),
-    *((lambda p, b, *a, most=most: [(x, min(most(p), b / x)) for x, _ in _corners(p, b, *a)],
-       "Left of the ridge the bandwidth is multiplied by the intensity.") for most in (float, lambda p: math.inf)),
-    (lambda *a: [(y, x) for x, y in _corners(*a)], "Each point is (intensity, FLOP/s): yours are exchanged."),
-    (lambda *a: list(map(list, zip(*_corners(*a), strict=True))),
-     "You return two lists, intensities and heights: pair them, point by point."),
+    (lambda peak, bandwidth, low, high: _points(peak, bandwidth, low, peak / bandwidth, high),
+     "You always draw the ridge: outside of the axis, or at its end, it is no point of its own.", _places),
+    (lambda peak, bandwidth, low, high: _points(peak, bandwidth, low, high)
+        if not low <= peak / bandwidth <= high else _points(peak, bandwidth, low, peak / bandwidth, high),
+     "Where the ridge is an end of the axis, that end is already in the list.", _places),
+    (lambda peak, bandwidth, low, high: _points(peak, bandwidth, low, high),
+     "Two points make one straight line: where the ridge lies between the ends, the line has a corner.", _places),
+    (lambda peak, bandwidth, low, high: _points(peak, bandwidth, low, bandwidth / peak, high)
+        if low < bandwidth / peak < high else _points(peak, bandwidth, low, high),
+     "The ridge is where the two rates meet, in FLOP per byte: yours is upside down.", _places),
+    (lambda *given: [(place, given[1] * place) for place, _ in _corners(*given)],
+     "Your slope goes on for ever: beyond the ridge the peak is the most.", _heights),
+    (lambda peak, bandwidth, low, high: [(low, bandwidth * low), *_corners(peak, bandwidth, low, high)[1:]],
+     "An axis need not begin on the slope: its first point may lie under the ceiling.", lambda points: points[0][1]),
+    (lambda peak, bandwidth, low, high: [*_corners(peak, bandwidth, low, high)[:-1], (high, peak)],
+     "An axis need not end at the peak: its last point may lie on the slope.", lambda points: points[-1][1]),
+    (lambda *given: _heights(_corners(*given)), "Those are the heights alone: a point is a pair."),
     ],
     cases=[(100e12, 2e12, 1, 1000), (100e12, 2e12, 1, 10), (100e12, 2e12, 100, 1000), (8, 4, 2, 4), (8, 4, 1, 2),
            (8, 4, 0.25, 4), (989.5e12, 3.35e12, 1, 1000)],
@@ -152,37 +124,41 @@ exercise("roof_points",
                     low * 2.0 ** r.randint(1, 12)))
 
 
-_LOW = "Its time is that of the longer of the two: the other is hidden behind it."
-_SUM = "W + M are 9.3 µs: nearly all of that was needed."
-_HIGH = "M is 1.12 ms, so even W + M are only 1.42 ms."
-_TOO_FAST = "M alone is 2.24 ms: how can it take less?"
-choices("in_the_bracket", ("below", "overlap", "take turns", "above"),
-    a=("overlap",
-       ("below", "M is 2.24 ms: it took a little longer, within a tenth."),
-       ("take turns", "W + M are 2.74 ms: it took less. " + _LOW), ("above", "W + M are 2.74 ms: it took less.")),
+choices("in_the_bracket",
+    {"below": "'below' says that it took less than the longer of W and M.",
+     "overlap": "'overlap' says that it took about as long as the longer of W and M.",
+     "take turns": "'take turns' says that it took about as long as W and M together.",
+     "above": "'above' says that it took longer than W and M together."},
+    a=("overlap", ("take turns", "W + M are 2.74 ms. It took less: the shorter one is hidden behind the longer.")),
     b=("take turns",
-       ("overlap", "Then it would take 6 µs, as from a cache. " + _SUM), ("below", "W alone is 6 µs: it took longer."),
+       ("overlap", "Then it would take 6 µs, as from a cache. Of the 9.3 µs of W + M nearly all was needed."),
        ("above", "M is 3.3 µs: what do W and M add up to?")),
-    c=("above",
-       ("overlap", _HIGH), ("take turns", _HIGH), ("below", "M is 1.12 ms: it took twice as long.")),
-    d=("below",
-       ("overlap", _TOO_FAST), ("take turns", _TOO_FAST), ("above", _TOO_FAST)),
-    e=("overlap",
-       ("take turns", "W + M are 7.2 ms: it took less. " + _LOW),
-       ("above", "M is less than W here: the bracket begins at W, 5 ms."),
-       ("below", "The bracket begins at W, 5 ms: it took a little longer.")))
+    c=("above", ("overlap", "M is 1.12 ms, so even W + M are only 1.42 ms.")),
+    d=("below", ("overlap", "M alone is 2.24 ms: how can it take less?")),
+    e=("overlap", ("above", "M is less than W here: the bracket begins at W, 5 ms.")))
 
 
 def _bottleneck(
     flops: float, nbytes: float, seconds: float, peak: float, bandwidth: float, *,
-    roof: Callable[[float, float], float] = max, slow: float = 1.5,
-    name: Callable[[float, float], str] = lambda compute, memory: "memory" if memory > compute else "compute",
+    impossible: Callable[..., bool] = lambda seconds, compute, memory: seconds < max(compute, memory),
+    neither: Callable[..., bool] = lambda seconds, compute, memory: seconds > 1.5 * max(compute, memory),
+    memory_waits: Callable[..., bool] = lambda compute, memory: memory > compute,
 ) -> str:
-    times = flops / peak, nbytes / bandwidth
-    best = roof(*times)
-    if seconds < best:
+    compute, memory = flops / peak, nbytes / bandwidth
+    if impossible(seconds, compute, memory):
         return "impossible"
-    return "neither" if seconds > slow * best else name(*times)
+    if neither(seconds, compute, memory):
+        return "neither"
+    return "memory" if memory_waits(compute, memory) else "compute"
+
+
+def _is_impossible(said: str) -> bool:
+    return said == "impossible"
+
+
+def _times(said: str) -> str:
+    """Which of the two times is named, where one is."""
+    return said if said in ("memory", "compute") else ""
 
 
 def _draw_point(r: random.Random) -> tuple[float, ...]:
@@ -194,56 +170,23 @@ def _draw_point(r: random.Random) -> tuple[float, ...]:
 
 
 exercise("bottleneck",
-    _bottleneck, [
-    (lambda f, b, s, p, w: _bottleneck(f, b, max(s, f / p, b / w), p, w),
-     "A point above the roof is impossible: look for the mistake before you name a bottleneck."),
-    (lambda f, b, s, p, w: "memory" if b / w > f / p else "compute",
-     "That is the roof alone: the measured seconds say whether either time explains it."),
-    *((lambda f, b, s, p, w, room=room: _bottleneck(f, b, max(s, best) if s > room * (best := max(f / p, b / w)) else s,
-                                                     p, w),
-       "No tolerance: by these numbers, whatever is faster than the roof is impossible.")
-      for room in (0.9, 0.95, 0.98, 0.99)),
-    (lambda *a: _bottleneck(*a, slow=1e30),
-     "Far below the roof neither time explains it: it takes more than 1.5 times as long."),
-    *((lambda f, b, s, p, w, edges=edges: edges.get(s / max(f / p, b / w)) or _bottleneck(f, b, s, p, w),
-       "At the limits: exactly on the roof is possible, and exactly 1.5 times is not yet more.")
-      for edges in ({1.0: "impossible"}, {1.5: "neither"}, {1.0: "impossible", 1.5: "neither"})),
-    (lambda *a: _bottleneck(*a, roof=lambda compute, memory: compute + memory),
-     "You added the two times: the roof allows that they overlap."),
-    (lambda f, b, s, p, w: "neither" if s > 1.5 * min(f / p, b / w) and s >= max(f / p, b / w)
-     else _bottleneck(f, b, s, p, w),
-     "It is neither only beyond 1.5 times the larger of the two times: the smaller may be far less."),
-    (lambda *a: _bottleneck(*a, roof=min), "You took the smaller of the two times: the op is done when both are."),
-    *((way, "You compared with the peak alone: left of the ridge less is attainable.") for way in (
-        lambda *a: _bottleneck(*a, roof=lambda compute, _: compute),
-        lambda f, b, s, p, w: _bottleneck(f, b, max(s, f / p, b / w) if s >= f / p else 0, p, w))),
-    (lambda f, b, s, p, w: "impossible" if s > max(f / p, b / w) else "memory" if b / w > f / p else "compute",
-     "A rate above the attainable one is impossible, not one below it."),
-    (lambda f, b, s, p, w: _bottleneck(1 / f, 1 / b, s, 1 / p, 1 / w),
-     "A time is FLOP over peak, or bytes over bandwidth: yours are upside down."),
-    (lambda f, b, s, p, w: _bottleneck(f, b, s, p, w, name=lambda *_: "memory" if f / b < w / p else "compute"),
-     "The ridge is peak over bandwidth: yours is upside down."),
-    (lambda *a: _bottleneck(*a, roof=lambda _, memory: memory),
-     "You compared with the memory alone: right of the ridge the arithmetic takes longer."),
-    (lambda f, b, s, p, w: _bottleneck(f, b, s, p, w) if s < min(f / p, b / w) or s >= max(f / p, b / w)
-     else "memory" if b / w > f / p else "compute",
-     "Faster than one of the two times is enough to be impossible."),
-    (lambda f, b, s, p, w: "impossible" if s < max(f / p, b / w) else "memory" if s <= 1.5 * b / w
-     else "compute" if s <= 1.5 * f / p else "neither",
-     "Both times may come near: then the longer of the two is the answer."),
-    (lambda f, b, s, p, w: "impossible" if s < max(f / p, b / w) else "compute" if s <= 1.5 * f / p
-     else "memory" if s <= 1.5 * b / w else "neither",
-     "Both times may come near: then the longer of the two is the answer."),
-    (lambda f, b, s, p, w: "impossible" if s > 1.5 * max(f / p, b / w) else "neither" if s < max(f / p, b / w)
-     else _bottleneck(f, b, s, p, w), "You swapped impossible and neither: faster than the roof is impossible."),
-    (lambda f, b, s, p, w: "neither" if s > 1.5 * f / p and s >= max(f / p, b / w) else _bottleneck(f, b, s, p, w),
-     "Compare with what the roof allows, not with the peak alone."),
-    *((lambda *a, slow=slow: _bottleneck(*a, slow=slow), "Neither is beyond 1.5 times the roof's time, and only there.")
-      for slow in (1, 1.2, 2)),
-    *((lambda *a, name=name: _bottleneck(*a, name=name), "You swapped the two: the larger time is the bottleneck.")
-      for name in (lambda c, m: "memory" if m < c else "compute", lambda c, m: "compute" if m > c else "memory")),
-    (lambda *a: _bottleneck(*a, name=lambda c, m: "memory" if m >= c else "compute"),
-     "At the ridge the two times are equal: say compute there."),
+    lambda flops, nbytes, seconds, peak, bandwidth: _bottleneck(flops, nbytes, seconds, peak, bandwidth), [
+    (lambda *given: _bottleneck(*given, impossible=lambda seconds, compute, memory: seconds < compute),
+     "Impossible is for you what beats the peak: left of the ridge the roof is lower than that.", _is_impossible),
+    (lambda *given: _bottleneck(*given, impossible=lambda seconds, compute, memory: seconds < min(compute, memory)),
+     "Impossible is for you what beats both times: an operation is done when the longer one is.", _is_impossible),
+    (lambda *given: _bottleneck(*given, impossible=lambda seconds, compute, memory: seconds < compute + memory),
+     "You added the two times up: the roof allows that they overlap.", _is_impossible),
+    (lambda *given: _bottleneck(*given, impossible=lambda seconds, compute, memory: seconds > max(compute, memory)),
+     "You compare the wrong way round: longer than the roof allows is slow, not impossible.", _is_impossible),
+    (lambda *given: _bottleneck(*given, impossible=lambda seconds, compute, memory: seconds <= max(compute, memory)),
+     "Exactly on the roof is possible: only what is faster is not.", _is_impossible),
+    (lambda *given: _bottleneck(*given, neither=lambda seconds, compute, memory: seconds > 1.5 * min(compute, memory)),
+     "It is neither only where both times are too short: you asked the shorter one.", lambda said: said == "neither"),
+    (lambda *given: _bottleneck(*given, memory_waits=lambda compute, memory: memory < compute),
+     "You named the shorter of the two times: the other one is still going on when it is over.", _times),
+    (lambda *given: _bottleneck(*given, memory_waits=lambda compute, memory: memory >= compute),
+     "At the ridge the two times are equal: say compute there.", _times),
     ],
     cases=[(2**20, 2**22, 1.5e-6, 989e12, 3.35e12), (2**20, 2**22, 9e-6, 989e12, 3.35e12),
            (2**20, 2**22, 1e-6, 989e12, 3.35e12), (2 * 4096**3, 6 * 4096**2, 1.8e-4, 989e12, 3.35e12),
@@ -284,34 +227,25 @@ def _distances(a: torch.Tensor, b: torch.Tensor, middle: float = -2) -> torch.Te
 
 
 exercise("distances",
-    _distances, [
-    *((way, "Counted by operators, this moves more than is needed: let a matmul of a and b sum over d.") for way in (
-        lambda a, b: ((a[:, None] - b[None]) ** 2).sum(-1),
-        lambda a, b: torch.einsum("nmd,nmd->nm", *2 * [a[:, None] - b]),
-        lambda a, b: sum((a[:, k, None] - b[:, k]) ** 2 for k in range(a.shape[1])))),
-    (lambda a, b: _distances(a.double(), b.double()).float(),
-     "Near the limit: in float32, with fewer and smaller tables on the way, it moves less."),
-    (lambda a, b: _distances(a, b, -1), "The middle term is −2·a·b: you left out the 2."),
-    (lambda a, b: _distances(a, b, 2), "The middle term is −2·a·b: yours has a plus."),
-    *((lambda a, b, k=k: k * (a @ b.T), "That is the matmul alone: add the squares of both.") for k in (1, -2)),
-    (lambda a, b: (a * a).sum(1, keepdim=True) - 2 * (a @ b.T), "You left out the squares of b."),
-    (lambda a, b: (b * b).sum(1) - 2 * (a @ b.T), "You left out the squares of a."),
-    (lambda a, b: (a * a).sum(1, keepdim=True) - 2 * (a @ b.T) - (b * b).sum(1), "The squares of b are added, too."),
-    (lambda a, b: _distances(a, b).clamp(min=0).sqrt(),
-     "Those are the distances: the question asks for their squares."),
+    lambda a, b: _distances(a, b), [
+    (lambda a, b: ((a[:, None] - b[None]) ** 2).sum(-1),
+     "Each difference goes to memory, n · m · d of them: a matmul sums over d on the chip."),
+    (lambda a, b: _distances(a, b).clamp(min=0).sqrt(), "Those are the distances: their squares are asked for."),
     (lambda a, b: (a * a).sum(1) + (b * b).sum(1) - 2 * (a @ b.T),
-     "The squares of a belong to the rows: make them a column, with keepdim=True."),
+     "The squares of a go along the rows of the table: as sum leaves them, they are a row, not a column."),
     (lambda a, b: (a * a).sum(1, keepdim=True) + (b * b).sum(1, keepdim=True) - 2 * (a @ b.T),
-     "The squares of b must be a row: no keepdim there."),
-    (lambda a, b: (a * a).sum() + (b * b).sum() - 2 * (a @ b.T), "You summed over all: each row has a sum of its own."),
-    (lambda a, b: (a * a).sum(1)[:, None] + (b * b).sum(1) - 2 * (a @ b), "Rows meet rows: a @ b.T."),
-    *((lambda a, b, part=part: part(a)[:, None] + part(b) - 2 * (a @ b.T),
-       "Each row needs the sum of the squares of its numbers: yours is another sum.")
-      for part in (lambda x: x.sum(1), lambda x: x.sum(1) ** 2, lambda x: x.norm(dim=1))),
+     "The squares of b are a column here: which of b's rows does a column of the table belong to?"),
+    (lambda a, b: (a * a).sum() + (b * b).sum() - 2 * (a @ b.T),
+     "You summed the squares of all rows together: each row has a sum of its own."),
     (lambda a, b: (a * a).sum(1) + (b * b).sum(1, keepdim=True) - 2 * (a @ b.T),
-     "The squares of a are the column, those of b the row: yours are exchanged."),
-    (lambda a, b: _distances(b, a), "Rows belong to a, columns to b: yours are exchanged."),
+     "The squares of a belong to the rows of the table, those of b to its columns: yours are exchanged."),
+    (lambda a, b: a.sum(1)[:, None] + b.sum(1) - 2 * (a @ b.T),
+     "You summed the numbers of each row: it is their squares that are summed."),
+    (lambda a, b: a.sum(1)[:, None] ** 2 + b.sum(1) ** 2 - 2 * (a @ b.T),
+     "You squared the sum of each row: the square of a vector's length is the sum of the squares."),
     ],
+    terms={"the squares of a": lambda a, b: (a * a).sum(1, keepdim=True), "the products": lambda a, b: -2 * (a @ b.T),
+           "the squares of b": lambda a, b: (b * b).sum(1)},
     cases=[(torch.tensor([[1.0, 2, 0], [0, 3, 1], [2, 2, 5]]), torch.tensor([[4.0, 1, 0], [1, 0, 2], [3, 1, 1]])),
            (torch.arange(12.0).view(3, 4) % 5, torch.arange(20.0).view(5, 4) % 7),
            (torch.arange(12.0).view(4, 3) / 7, torch.arange(6.0).view(2, 3) / 11 + 3)],
