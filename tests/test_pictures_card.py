@@ -247,3 +247,12 @@ def test_the_card_fits_a_screen_and_a_phone(page):
             "all => all.map(e => e.getBoundingClientRect().height)"
         )
         assert min(targets) >= 24
+
+
+def test_a_card_is_changed_as_a_whole_or_not_at_all():
+    view = explore.block_card("GPT-2 small", tokens=1024)
+    with pytest.raises(ValueError, match="learned positions for 1024 tokens, so 2048 are too many"):
+        view.tokens = 2048
+    with view.hold_trait_notifications():
+        view.model, view.tokens = "Llama 3 8B", 2048
+    assert view.costs == budget.block_costs(MODELS["Llama 3 8B"], 1, 2048)

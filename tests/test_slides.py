@@ -32,6 +32,11 @@ OVER = """(slide, open) => {
   return [Math.max(held.bottom, low) - box.bottom + parseFloat(paddingBottom), right];
 }"""
 
+# What is written in a view in smaller letters than the last row can read.
+SMALL = """slide => [...slide.querySelectorAll('.course-view *')].filter(part => part.getClientRects().length
+  && !part.closest('.calm') && [...part.childNodes].some(node => node.nodeType == Node.TEXT_NODE && node.data.trim())
+  && parseFloat(getComputedStyle(part).fontSize) < 18).map(part => part.textContent)"""
+
 
 @pytest.fixture(params=NOTEBOOKS, ids=lambda path: path.stem)
 def cells(request):
@@ -96,15 +101,17 @@ def opened(context, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_no_slide_is_larger_than_the_screen(path, opened):
-    slides, too_large = opened(path).query_selector_all(".slides > section > section"), []
+def test_a_slide_fits_on_the_screen_and_is_read_from_the_last_row(path, opened):
+    slides, wrong = opened(path).query_selector_all(".slides > section > section"), []
     assert len(slides) > 10
     for slide in slides:
         place = slide.evaluate(SHOW)
         down, right = map(max, *(slide.evaluate(OVER, unfolded) for unfolded in (False, True)))
         if down > 1.5 or right > 12.5:  # a space may hang at the end of a line
-            too_large.append(f"slide {place} by {down:.0f} px down, {right:.0f} right: {slide.inner_text()[:50]!r}")
-    assert not too_large, "\n".join(too_large)
+            wrong.append(f"slide {place} by {down:.0f} px down, {right:.0f} right: {slide.inner_text()[:50]!r}")
+        if small := slide.evaluate(SMALL):
+            wrong.append(f"slide {place} has letters that are too small: {small[:5]}")
+    assert not wrong, "\n".join(wrong)
 
 
 PARAGRAPHS = "<p style='height: 400px'>a</p><p style='height: 100px'>b</p><p style='height: 200px'>c</p>"

@@ -182,10 +182,15 @@ class BlockCard(View, module="card.js"):
         state |= {"models": facts, "blocks": blocks, "question": asks}
         super().__init__(**{"model": name, "batch": batch, "tokens": tokens} | state)
 
-    @validate("model")
-    def _known(self, proposal: dict[str, Any]) -> str:
-        if proposal["value"] not in self._configs:
-            raise ValueError(f"there is no model {proposal['value']!r}; there are {', '.join(self._configs)}")
+    @validate("model", "tokens")
+    def _together(self, proposal: dict[str, Any]) -> Any:
+        state = {"model": self.model, "tokens": self.tokens, proposal["trait"].name: proposal["value"]}
+        model, tokens = state["model"], state["tokens"]
+        if model not in self._configs:
+            raise ValueError(f"there is no model {model!r}; there are {', '.join(self._configs)}")
+        longest = _facts(self._configs[model])["longest"]
+        if longest and tokens > longest:
+            raise ValueError(f"{model} has learned positions for {longest} tokens, so {tokens} are too many")
         return proposal["value"]
 
     @property

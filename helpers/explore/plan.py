@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from traitlets import Bool, Dict, Enum, Float, Int, List, Unicode
+from traitlets import Bool, Dict, Enum, Float, Int, List, Unicode, validate
 
 from helpers import budget, specs, units
 from helpers.explore.view import GIVEN, STATE, View
@@ -211,6 +211,12 @@ class Plan(View, module="plan.js"):
             most=most,
             asked=[dict(question) for question in asked],
         )
+
+    @validate("model")
+    def _known(self, proposal: dict[str, Any]) -> str:
+        if proposal["value"] not in self.models:
+            raise ValueError(f"this plan has no model {proposal['value']!r}, only {', '.join(self.models)}")
+        return proposal["value"]
 
     @property
     def step(self) -> budget.Step:

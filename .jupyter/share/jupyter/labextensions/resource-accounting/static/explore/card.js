@@ -2,7 +2,8 @@
 // `batch`, `tokens`, `decode`, `fused`. Costs are formulas that Python hands over as trees, ["*", 2, "b", ["+", "d", "f"]]:
 // what is computed from them is also what is shown when a number is touched.
 
-import { bar, beside, button, choice, dimension, duration, h, handle, line, linear, linked, logarithmic, miss, opens, picture, plain, powers, s, scrub, shown, si } from "./toolkit.js";
+import { bar, beside, button, choice, dimension, duration, h, handle, line, linear, linked, logarithmic, miss, opens,
+  picture, plain, powers, s, scrub, shown, si, tip } from "./toolkit.js";
 
 const TIMES = [1e-7, 100]; // seconds, the ends of the scale of the whole block
 const SOURCES = { z: "bytes of a number in bfloat16", b: "texts", t: "tokens worked on", s: "tokens to look at", d: "wide",
@@ -86,7 +87,8 @@ function checkCard({ models, model, machines, machine, batch, tokens }) {
 function written(tree, letters, inProduct = false) {
   if (typeof tree === "number") return [`${tree}`];
   if (typeof tree === "string") {
-    return [{ letter: tree === "z" ? "2" : tree, value: letters[tree], source: `${letters[tree]} ${SOURCES[tree]}` }];
+    const words = tree === "b" && letters.b === 1 ? "text" : SOURCES[tree];
+    return [{ letter: tree === "z" ? "2" : tree, value: letters[tree], source: `${letters[tree]} ${words}` }];
   }
   const [sign, ...parts] = tree;
   const inner = parts.flatMap((part, k) => {
@@ -120,8 +122,9 @@ const intensity = (x) => (x >= 100 ? x.toFixed(0) : plain(x));
 
 function shareBar(part, whole, was, look) {
   const across = linear([0, 1], [0, BAR]);
+  const now = whole ? part / whole : 0;
   return s("svg", { width: BAR, height: 8, "aria-hidden": "true" }, s("rect", { width: BAR, height: 8, class: "track" }),
-    bar(across, whole ? part / whole : 0, was, 0, 8, look));
+    bar(across, now, null, 0, 8, look), was != null && Math.abs(was - now) > 0.01 && s("path", { d: `M${across(was)} -2v12`, class: "was" }));
 }
 
 function boxCells(ui, now, box) {
@@ -166,15 +169,16 @@ function pill(ui, now, kernel, box, ask) {
   const early = { 3: !open && box.layout === "copy", 4: box.parameters > 0 }[upto] ? "dark" : "";
   const words = box.name === "add" ? "+" : box.name;
   const look = `pill ${bound || early} ${box.name === "add" ? "round" : ""}`;
-  if (!open) return [h("span", { class: look, title: box.name }, words), ask?.marks && h("span", { class: "tickmark" }, ask.verdictOf(box.label))];
+  if (!open) return [h("span", { class: look, title: box.name }, words),
+    ask?.marks && h("span", { class: "tickmark" }, ask.verdictOf(box.label))];
   const marked = ask.marked.includes(box.label);
   const toggle = () => ask.guess.make(marked ? ask.marked.filter((other) => other !== box.label) : [...ask.marked, box.label]);
   return button(words, toggle, { class: `${look} markable`, "aria-pressed": `${marked}`, "aria-label": `mark ${box.label}` });
 }
 
 // The way through all boxes, and the two residuals past those that they skip: the piece in one row.
-function wires({ boxes }, place, row, wide) {
-  const middle = 18 + (wide - 18) / 2;
+function wires({ boxes }, place, row, wide, room) {
+  const middle = 18 + (wide - 18 - room) / 2;
   const adds = boxes.flatMap((box, at) => (box.name === "add" ? [at] : []));
   const starts = [0, adds[0] + 1].includes(place) && line([middle, 0], [12, 0], [12, row]);
   const ends = adds.includes(place) && line([12, 0], [12, row / 2], [middle, row / 2]);
@@ -189,8 +193,9 @@ function table(ui, now, ask) {
   const filled = COLUMNS.filter((column) => column.lesson <= upto && upto <= (column.last ?? 7));
   const columns = ui.narrow ? filled.sort((one, other) => other.lesson - one.lesson) : filled; // a phone shows the new ones
   const hidden = ask && !ask.guess.told ? ask.hides : [];
-  const row = Math.max(Math.round((ui.slide ? 1.65 : 1.78) * ui.em * 0.86), 25);
-  const wide = ui.narrow ? 122 : Math.round(10.2 * ui.em * 0.86);
+  const row = ui.slide ? 25 : Math.max(Math.round(1.78 * ui.em * 0.86), 25);
+  const room = ask?.marks ? Math.round(1.2 * ui.em) : 0; // beside a box, for what becomes of its mark
+  const wide = (ui.narrow ? 122 : Math.round((ui.slide ? 8.4 : 9.4) * ui.em * 0.86)) + room;
   const look = (column) => `${column.name.replace("/", "-")} ${column.lesson === upto && ask ? "new" : ""} ${column.name === "bytes" ? "kernel" : ""}`;
   const cell = (column, content, rows) => h("td", { class: look(column), rowspan: rows },
     hidden.includes(column.name) ? "?" : content || "");
@@ -198,7 +203,8 @@ function table(ui, now, ask) {
     const cells = boxCells(ui, now, box);
     const shared = place === 0 ? kernelCells(ui, now, kernel) : {};
     const rows = kernel.boxes.length;
-    const first = h("th", { scope: "row", style: `min-width: ${wide}px` }, wires(now, now.boxes.indexOf(box), row, wide), pill(ui, now, kernel, box, ask));
+    const first = h("th", { scope: "row", style: `min-width: ${wide}px; padding-right: ${room}px` },
+      wires(now, now.boxes.indexOf(box), row, wide, room), pill(ui, now, kernel, box, ask));
     return h("tr", { style: `height: ${row}px` }, first, columns.map((column) => {
       const blank = only && !kernel.boxes.some((other) => other.label === only);
       if (column.name in cells) return cell(column, blank ? "" : cells[column.name]);
@@ -213,14 +219,15 @@ function table(ui, now, ask) {
     h("thead", {}, h("tr", {}, h("th", { scope: "col" }, h("small", {}, "b t d")), heads)),
     h("tbody", {}, lines),
     !only && h("tfoot", {}, h("tr", {}, h("th", { scope: "row" }, "the block"), columns.map((column) =>
-      h("td", { class: look(column) }, hidden.includes(column.name) ? "?" : totals[column.name] && shown(`total ${column.name}`, totals[column.name])))))));
+      h("td", { class: look(column) }, totals[column.name] && (hidden.includes(column.name) ? "?"
+        : shown(`total ${column.name}`, totals[column.name]))))))));
 }
 
 // ---- The whole block on a scale that never changes ------------------------------------------------------------------
 
 function strip(ui, now, ask) {
   const { em } = ui;
-  const [top, foot] = [1.5 * em, 3.1 * em];
+  const [top, foot] = [1.5 * em, 2.7 * em];
   const across = logarithmic(TIMES, [2 * em, ui.width - 2 * em]);
   const open = ask?.rule === "total" && !ask.guess.told;
   const ticks = [["100 ns", 1e-7], ["1 µs", 1e-6], ["10 µs", 1e-5], ["100 µs", 1e-4], ["1 ms", 1e-3], ["10 ms", 0.01], ["100 ms", 0.1], ["1 s", 1], ["10 s", 10]];
@@ -232,7 +239,7 @@ function strip(ui, now, ask) {
   const guessed = ask?.rule === "total" ? ask.guess.value : null;
   const bound = sum(now.kernels.filter((one) => one.bound === "memory"), (one) => one.seconds) > now.total.seconds / 2 ? "memory" : "compute";
   const told = !open && [before && before !== now.total.seconds && mark(before, "ghost"), guessed !== null && mark(guessed, "guess"),
-    mark(now.total.seconds, `total ${bound}`),
+    mark(now.total.seconds, `total ${bound}`), across.beyond(now.total.seconds) > 0 && tip(across.end + 1.2 * em, top, "right", bound),
     beside(`the block: ${duration(now.total.seconds)}`, across(now.total.seconds), 0.8 * em, 0, ui, "label bold")];
   const make = (seconds) => ask.guess.make(+plain(across.hold(seconds), 2));
   const at = guessed ?? 1e-3;
@@ -297,7 +304,7 @@ function controls(ui, now) {
     : [letter("b"), " ", batch, ` ${texts} of `, letter("t"), " ", tokens, " tokens"];
   const rest = Object.entries(models[state.model].letters).map(([name, size]) => linked(name, letter(name), ` ${size} `));
   return [
-    h("div", { class: "row" }, choice("model", Object.keys(models), state.model, choose),
+    h("div", { class: "row told" }, choice("model", Object.keys(models), state.model, choose),
       upto >= 5 && choice("machine", Object.keys(machines), state.machine, (machine) => ui.set({ machine })),
       upto >= 5 && either("pass", [["prefill", false], ["decode", true]], decode, (is) => ui.set({ decode: is })),
       either("attention", [["attention fused", true], ["op by op", false]], state.fused, (is) => ui.set({ fused: is })),
@@ -305,16 +312,16 @@ function controls(ui, now) {
 }
 
 function finding({ kernels, total }, upto) {
+  if (upto < 5) return null;
   const waits = kernels.filter((kernel) => kernel.bound === "memory");
   const part = (100 * sum(waits, (kernel) => kernel.seconds)) / total.seconds;
-  if (upto < 5) return null;
   const share = shown("waiting", `${waits.length} of ${kernels.length}`);
-  return h("p", {}, share, " kernels", upto > 5 && [", with ", shown("part", `${part.toFixed(0)}%`), " of the least time,"], " ", h("b", { class: "memory" }, "wait for memory"),
-    "; the others ", h("b", { class: "compute" }, "compute"), ".");
+  const time = upto > 5 && [", with ", shown("part", `${part.toFixed(0)}%`), " of the least time,"];
+  const others = waits.length < kernels.length && ["; the others ", h("b", { class: "compute" }, "compute")];
+  return h("p", {}, share, " kernels", time, " ", h("b", { class: "memory" }, "wait for memory"), others, ".");
 }
 
 export default picture({
-  slideEm: 18,
   state: ["model", "machine", "batch", "tokens", "decode", "fused"],
   given: ["upto", "only", "models", "blocks", "machines", "question"],
   check: checkCard,
@@ -333,8 +340,13 @@ export default picture({
     ui.tell(open ? "" : `least time of the block ${duration(now.total.seconds)}`);
     const hint = h("p", { class: "soft" }, "Touch a number to see where it comes from; drag ", h("b", {}, "b"), " or ", h("b", {}, "t"), " to change it.");
     const cells = table(ui, now, ask);
-    const whole = !only && [upto >= 6 && strip(ui, now, ask), !ui.slide && !(open && ask.rule !== "kept") && finding(now, upto)];
-    const foot = ui.slide ? ui.panel ?? whole : [whole, h("div", { class: "opened" }, ui.panel ?? hint)]; // a slide is full
-    return [ask && asked(ask, now), controls(ui, now), cells, h("div", {}, foot)];
+    const scale = !only && upto >= 6 && strip(ui, now, ask);
+    const words = [!only && !(open && ask.rule !== "kept") && finding(now, upto),
+      ask?.marks && ask.guess.told && ask.marked.length > 0 && h("p", { class: "soft" }, "✓ marked rightly, ○ not marked, ✗ not one of them")];
+    const opened = h("div", { class: "opened" }, ui.panel ?? hint, words);
+    const full = ui.narrow || upto === 7 || (ui.slide && upto === 6 && now.letters.kv); // no room beside the table
+    const body = !full ? [h("div", { class: "beside" }, cells, opened), scale]
+      : ui.slide ? [cells, ui.panel ? h("div", { class: "opened" }, ui.panel) : scale] : [cells, scale, opened];
+    return [ask && asked(ask, now), controls(ui, now), h("div", {}, body)];
   },
 });

@@ -355,14 +355,14 @@ export function hatching(ui) {
 const ruler = document.createElement("canvas").getContext("2d");
 
 // How wide a text is, in pixels.
-export function wide(text, ui, size = 0.86) {
-  ruler.font = `${size * ui.em}px ${ui.font}`;
+export function wide(text, ui, size = 0.86, weight = "normal") {
+  ruler.font = `${weight} ${size * ui.em}px ${ui.font}`;
   return ruler.measureText(text).width;
 }
 
 // A text to the right of a place, to the left (side -1) or around it (0), moved so that all of it is in the picture.
 export function beside(text, x, y, side, ui, kind = "label", from = 0, to = ui.width) {
-  const long = wide(text, ui, /\b(bold|ink)\b/.test(kind) ? 1 : 0.92);
+  const long = wide(text, ui, 0.92, /\b(bold|ink)\b/.test(kind) ? "bold" : "normal");
   const start = x + 0.5 * ui.em * side - [long, long / 2, 0][side + 1];
   return s("text", { x: Math.max(Math.min(start, to - long), from), y, class: kind }, text);
 }
