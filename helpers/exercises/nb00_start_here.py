@@ -2,7 +2,7 @@
 
 import math
 
-from helpers.exercises.exercise import exercise, guess, notebook
+from helpers.exercises.exercise import exercise, guess, notebook, part, parts
 
 notebook("00")
 
@@ -65,6 +65,22 @@ exercise("tokens_before_deadline",
     draw=lambda r: (r.randint(1, 400) * 1e9, r.randint(2, 4096), r.randint(2, 300),
                     r.choice((312e12, 989.5e12)), r.uniform(0.1, 0.6)),
     equivalent_slips={"return delivered // (6 * parameters)": "whole tokens are an answer, too"})
+
+_RUN = {"the 6": 6, "the parameters": 8e9, "the tokens": 15e12, "the peak": 989.5e12, "the seconds of an hour": 3600}
+_FLOPS = 6 * 8e9 * 15e12
+parts("napkin_of_another",
+    hours_on_the_napkin=part(_FLOPS / (989.5e12 * 0.5) / 3600, [
+        (1.3e6, "Those are Meta's: the napkin knows nothing of them."),
+        (_FLOPS / (989.5e12 * 0.5) / 3600 / 1024, "Those are the hours of 1024 GPUs: add those of all GPUs."),
+        (_FLOPS / (989.5e12 * 0.5) / 86400, "Those are GPU-days."),
+    ], tolerance=0.005, quantities=_RUN | {"the MFU": 0.5}),
+    mfu_of_the_run=part(100 * _FLOPS / (1.3e6 * 3600 * 989.5e12), [
+        (100 * 70e9 * 15e12 * 6 / (6.4e6 * 3600 * 989.5e12), "That is the MFU of the 70B: take this run's numbers."),
+        (100 * _FLOPS / (1.3e6 * 3600 * 989.5e12 * 0.5), "That is the share of the napkin's MFU: take it of the peak."),
+    ], unit="%", tolerance=0.03, quantities=_RUN | {"the GPU-hours": 1.3e6}),
+    equivalent_slips={
+        "hours_on_the_napkin = flops / (989500000000000.0 * 0.5) // 3600": "whole hours are an answer, too",
+        "hours_on_the_napkin = flops // (989500000000000.0 * 0.5) / 3600": "whole seconds are precise enough"})
 
 exercise("devices_needed",
     lambda parameters, memory, per_parameter: math.ceil(parameters * per_parameter / memory), [
