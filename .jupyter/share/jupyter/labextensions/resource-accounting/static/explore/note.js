@@ -3,7 +3,7 @@
 // until it has one; elements that share a cell are marked, and do not count.
 // State: `task`, `offset`, `shape`, `stride`, `view`. Given: `tasks`, judged by Python; `values` of the storage.
 
-import { asks, button, field, h, handle, hatching, knob, linked, picture, s, shown, tip } from "./toolkit.js";
+import { arrows, asks, beside, button, field, h, handle, hatching, knob, linked, picture, s, shown, tip, wide } from "./toolkit.js";
 import { cellOf, contiguous, elements, pairs, plan, product, tuple } from "./strided.js";
 
 const LONGEST = 12; // of a dimension that is drawn
@@ -20,6 +20,7 @@ function check({ offset, shape, stride, view, most, task, tasks }) {
 }
 
 const mismatch = (shape, stride) => `The shape has ${shape.length} numbers and the stride ${stride.length}`;
+const signed = (by) => `${by < 0 ? "−" : "+"}${Math.abs(by)}`;
 const whole = (text) => text.replace(/[()[\],]/g, " ").trim().split(/\s+/).filter(Boolean).map((part) =>
   (/^[-−]?\d+$/.test(part) ? +part.replace("−", "-") : NaN));
 
@@ -140,11 +141,11 @@ function spread(shape, unit, most) {
     const [plane, row, column] = [...Array(3 - index.length).fill(0), ...index];
     return [((plane % across) * (columns + 0.6) + column) * unit, (Math.floor(plane / across) * (rows + 0.5) + row) * unit];
   };
-  const beside = Math.min(planes, across);
+  const besides = Math.max(Math.min(planes, across), 1);
   const below = Math.ceil(planes / across);
-  const width = beside * (columns + 0.6) * unit - 0.6 * unit;
+  const width = besides * (columns + 0.6) * unit - 0.6 * unit;
   const height = Math.max(below * (rows + 0.5) * unit - 0.5 * unit, 0);
-  const sizeAt = (x, y) => [(x / unit + 0.6) / beside - 0.6, (y / unit + 0.5) / below - 0.5];
+  const sizeAt = (x, y) => [(x / unit + 0.6) / besides - 0.6, (y / unit + 0.5) / below - 0.5];
   return { place, width, height, columns, sizeAt };
 }
 
@@ -227,13 +228,14 @@ function measure(ui) {
   const { values, shape } = ui.state;
   const count = values.length + BEYOND;
   const columns = ui.width >= count * 1.65 * ui.em ? count : count > 20 ? 16 : 12;
-  const side = Math.floor(Math.min((ui.width - 2) / columns, 2.3 * ui.em));
+  const margin = ui.narrow ? 1 : 5 * ui.em; // for the name of the offset
+  const side = Math.floor(Math.min((ui.width - margin - 1) / columns, 2.9 * ui.em));
   const lane = Math.max(1.45 * ui.em, 25);
   const head = (shape.length + 1) * lane;
   const tall = head + side + 2.9 * ui.em;
-  const place = (cell) => [1 + (cell % columns) * side, Math.floor(cell / columns) * tall + head];
+  const place = (cell) => [margin + (cell % columns) * side, Math.floor(cell / columns) * tall + head];
   const cellAt = (x, y) => {
-    const column = Math.min(Math.max(Math.floor((x - 1) / side), 0), columns - 1);
+    const column = Math.min(Math.max(Math.floor((x - margin) / side), 0), columns - 1);
     const row = Math.min(Math.max(Math.floor(y / tall), 0), Math.ceil(count / columns) - 1);
     return Math.min(row * columns + column, count - 1);
   };
@@ -254,51 +256,65 @@ function strip(ui, now) {
     const times = now.cells.get(cell)?.length ?? 0;
     const beyond = cell >= values.length;
     const look = [beyond ? "beyond" : "", times && !asked ? "touched" : "", cell === lit ? "lit" : ""].join(" ");
-    return s("g", { onpointerover: (event) => hover(ui, event, asked ? {} : { cell }), onclick: () => !beyond && press(cell), role: asked && !beyond ? "button" : null,
-      tabindex: asked && !beyond ? 0 : null, "aria-label": asked && !beyond ? `cell ${cell}` : null,
-      onkeydown: (event) => asked && event.key === "Enter" && press(cell) },
+    const control = asked && !beyond && { role: "button", tabindex: cell ? -1 : 0, "aria-label": `cell ${cell}`,
+      onkeydown: (event) => pressedByKey(event, cell, press) };
+    return s("g", { ...control, onpointerover: (event) => hover(ui, event, asked ? {} : { cell }), onclick: () => !beyond && press(cell) },
     box([x, y], size.side, look, beyond || asked ? "" : values[cell], em),
     beyond && reached.has(cell) && s("rect", { x: x + 0.5, y: y + 0.5, width: size.side - 1, height: size.side - 1, fill: ui.hatch }),
     s("text", { x: x + size.side / 2, y: y + size.side + 1.05 * em, class: times > 1 ? "name bad bold" : "soft", "text-anchor": "middle" },
       times > 1 ? `×${times}` : cell));
   });
   const marks = asked ? [] : [...shape.map((_, k) => strideMark(ui, size, k)), offsetMark(ui, size)];
+  const name = asked && s("text", { x: size.place(0)[0], y: size.place(0)[1] - 0.7 * em, class: "soft" }, "the strip, cell by cell");
   return s("svg", { width: ui.width, height: size.height, role: "group", "aria-label": "the storage",
-    onpointerleave: (event) => hover(ui, event, {}) }, hatching(ui), cells, asked ? null : hops(ui, now, size), marks);
+    onpointerleave: (event) => hover(ui, event, {}) }, hatching(ui), cells, name, asked ? null : hops(ui, now, size), marks);
 }
 
-function mark(ui, size, level, cell, look, options, text, from = null, ghost = null) {
-  const [x, y] = size.place(Math.min(Math.max(cell, 0), size.count - 1));
+// One cell is a stop of the tab key; arrows go on from there.
+function pressedByKey(event, cell, press) {
+  const others = [...event.currentTarget.parentNode.children].filter((one) => one.hasAttribute("tabindex"));
+  const go = (to) => others[Math.min(Math.max(to, 0), others.length - 1)].focus();
+  if (["Enter", " "].includes(event.key)) event.preventDefault(), press(cell);
+  else arrows(event, (dx, dy) => go(cell + dx - dy), (side) => go(side * others.length));
+}
+
+// Its name is shortened to the number where another arrow would come down through it.
+function mark(ui, size, { level, cell, look, from = null, ghost = null, text, short, ...options }) {
+  const { em, state } = ui;
+  const held = (other) => Math.min(Math.max(other, 0), size.count - 1);
+  const [x, y] = size.place(held(cell));
   const middle = x + size.side / 2;
-  const height = y - level * size.lane - 0.75 * ui.em;
-  const left = middle > ui.width - 7.5 * ui.em;
-  const [fromX, fromY] = from === null ? [] : size.place(from);
-  const old = ghost === null || ghost === cell ? null : size.place(Math.min(Math.max(ghost, 0), size.count - 1));
-  const far = cell < 0 ? "left" : cell >= size.count ? "right" : "";
+  const height = y - level * size.lane - 0.75 * em;
+  const [fromX, fromY] = from === null ? [] : size.place(held(from));
+  const old = ghost === null || ghost === cell ? null : size.place(held(ghost));
+  const stems = state.stride.slice(0, state.stride.length - level).map((step) => size.place(held(state.offset + step)));
+  const far = cell < 0 ? " ←" : cell >= size.count ? " →" : "";
+  const reach = middle + wide(`${text}${far}`, ui, 0.92) + em;
+  const left = reach > ui.width || (level === 0 && middle > 5 * em);
+  const crossed = !left && stems.some(([stem, top]) => top === y && stem > x && stem + size.side / 2 < reach);
+  const name = s("text", { x: middle + (left ? -0.8 : 0.8) * em, y: height + (left && level ? -0.45 : 0.32) * em, class: "label",
+    "text-anchor": left ? "end" : "start" }, `${crossed ? short : text}${far}`);
   return s("g", { class: look },
     fromY === y && s("path", { d: `M${fromX + size.side / 2} ${y - 2}V${height}H${middle}`, class: "hop" }),
     s("path", { d: `M${middle} ${height}V${y - 3}`, class: "hop" }), tip(middle, y - 1, "down"),
-    old && s("circle", { cx: old[0] + size.side / 2, cy: old[1] - level * size.lane - 0.75 * ui.em, r: 7, class: "ghost" }),
-    knob(middle, height, { ...options, text, value: cell, min: 0, max: size.count - 1 },
-      s("text", { x: middle + (left ? -0.8 : 0.8) * ui.em, y: height + 0.32 * ui.em, class: "label", "text-anchor": left ? "end" : "start" },
-        `${text}${far === "right" ? " →" : far === "left" ? " ←" : ""}`)));
+    old && s("circle", { cx: old[0] + size.side / 2, cy: old[1] - level * size.lane - 0.75 * em, r: 7, class: "ghost" }),
+    knob(middle, height, { ...options, text, value: cell, min: 0, max: size.count - 1 }, name));
 }
 
 function strideMark(ui, size, k) {
   const { offset, shape, stride } = ui.state;
-  const set = (step) => move(ui, { stride: stride.with(k, step) });
-  const old = ui.before?.stride.length === stride.length ? ui.before.offset + ui.before.stride[k] : null;
-  const sign = stride[k] < 0 ? "−" : "+";
-  return mark(ui, size, shape.length - k, offset + stride[k], `dim-${k}`, { label: `stride of dimension ${k}`, link: `dim ${k}`,
-    drag: (x, y) => size.cellAt(x, y) - offset !== stride[k] && set(size.cellAt(x, y) - offset), step: (dx, dy) => set(stride[k] + dx + dy) },
-  `dim ${k}: ${sign}${Math.abs(stride[k])}`, Math.min(offset, size.count - 1), old);
+  const set = (step) => step !== stride[k] && move(ui, { stride: stride.with(k, step) });
+  const ghost = ui.before?.stride.length === stride.length ? ui.before.offset + ui.before.stride[k] : null;
+  return mark(ui, size, { level: shape.length - k, cell: offset + stride[k], look: `dim-${k}`, link: `dim ${k}`, from: offset, ghost,
+    label: `stride of dimension ${k}`, text: `dim ${k}: ${signed(stride[k])}`, short: signed(stride[k]),
+    drag: (x, y) => set(size.cellAt(x, y) - offset), step: (dx, dy) => set(stride[k] + dx + dy) });
 }
 
 function offsetMark(ui, size) {
   const { offset } = ui.state;
-  const set = (cell) => move(ui, { offset: Math.max(cell, 0) });
-  return mark(ui, size, 0, offset, "start", { label: "offset", drag: (x, y) => size.cellAt(x, y) !== offset && set(size.cellAt(x, y)),
-    step: (dx, dy) => set(offset + dx + dy) }, `offset ${offset}`, null, ui.before?.offset ?? null);
+  const set = (cell) => Math.max(cell, 0) !== offset && move(ui, { offset: Math.max(cell, 0) });
+  return mark(ui, size, { level: 0, cell: offset, look: "start", label: "offset", text: `offset ${offset}`, short: `${offset}`,
+    ghost: ui.before?.offset ?? null, drag: (x, y) => set(size.cellAt(x, y)), step: (dx, dy) => set(offset + dx + dy) });
 }
 
 // Under the strip: the way to the element that is pointed at, else the step and the jump of the pair that is chosen.
@@ -312,7 +328,7 @@ function hops(ui, now, size) {
     if (y !== toY || from === to) return null;
     const [start, end, level] = [x + size.side / 2, toX + size.side / 2, y + size.side + 1.3 * em];
     return s("g", { class: look }, s("path", { d: `M${start} ${level}Q${(start + end) / 2} ${level + 1.2 * em} ${end} ${level}`, class: "hop" }),
-      tip(end, level, "up"), text && s("text", { x: (start + end) / 2, y: level + 1.5 * em, class: "label", "text-anchor": "middle" }, text));
+      tip(end, level, "up"), text && beside(text, (start + end) / 2, level + 1.5 * em, 0, ui));
   };
   if (at) {
     let cell = state.offset;
@@ -320,9 +336,10 @@ function hops(ui, now, size) {
   }
   if (!chosen || Math.min(state.shape[chosen.k], chosen.size) < 2) return null;
   const end = state.offset + (chosen.size - 1) * chosen.inner;
-  const signed = (by) => `${by < 0 ? "−" : "+"}${Math.abs(by)}`;
-  return [hop(state.offset, state.offset + chosen.inner, `dim-${chosen.k + 1}`, `step ${signed(chosen.step)}`),
-    hop(end, end + chosen.jump, `dim-${chosen.k}`, `jump ${signed(chosen.jump)}`)];
+  const close = Math.abs(2 * (end - state.offset) + chosen.jump - chosen.step) * size.side < 9 * em; // their names would touch
+  const name = (word, by) => (close ? signed(by) : `${word} ${signed(by)}`);
+  return [hop(state.offset, state.offset + chosen.step, `dim-${chosen.k + 1}`, name("step", chosen.step)),
+    hop(end, end + chosen.jump, `dim-${chosen.k}`, name("jump", chosen.jump))];
 }
 
 // The pair that is chosen, else the one that the view fails on, else the first.
@@ -396,13 +413,18 @@ export default picture({
     const now = reading(ui.state);
     const told = ui.guess(ui.state.task).told;
     const asked = ("cell" in now.task || (!now.task.grid && ui.state.view.length > 0)) && !told; // the answer would stand below
-    const unit = Math.floor(Math.min(1.75 * ui.em, (ui.width - 20) / 13));
+    const unit = Math.floor(Math.min((ui.slide || ui.narrow ? 1.75 : 2.1) * ui.em, (ui.width - 20) / 13));
     const shapes = Object.values(ui.state.tasks).flatMap(({ start, shape }) => [start.shape, shape ?? []]);
     const tall = Math.max(3, ...shapes.map((shape) => shape.at(-2) ?? 1)) * unit; // of all tasks, so that none moves the strip
     ui.tell(asked ? "" : `${noteText(ui.state)}${now.done ? ", as wanted" : ""}`);
+    // What has no fixed height stands beside the grids with room to spare, or at the end: the strip stays where it is.
+    const most = Math.max(...shapes.map((shape) => spread(shape, unit, 15 * unit).width));
+    const below = ui.narrow || (ui.state.view.length > 0 && ui.width - most < 34 * ui.em);
+    const room = below ? 0 : (ui.state.view.length ? 14 : 10) * ui.em;
+    const words = h("div", { class: "words", style: `min-height: ${room}px` }, asked ? null : fields(ui), asked ? null : facts(ui, now));
     return [chips(ui), question(ui, now),
       h("div", { class: "beside note" }, now.task.grid && wantedGrid(ui, now, unit, tall), ownGrid(ui, now, unit, tall, asked),
-        h("div", {}, asked ? null : fields(ui), asked ? null : facts(ui, now))),
-      strip(ui, now)];
+        below ? null : words),
+      strip(ui, now), below ? words : null];
   },
 });
