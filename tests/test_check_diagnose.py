@@ -302,6 +302,13 @@ X = [
             "All is right but the last entry of dimension 1.",
         ),
         (lambda x: x, lambda x: x * ((x - x) / (x - x)), "The first NaN comes out of `div`"),
+        (lambda x: x / 3, lambda x: (x / 3).half().float(), "It agrees to the digits of float16 alone"),
+        (lambda x: x / 3, lambda x: (x / 3).bfloat16(), "It agrees to the digits of bfloat16 alone"),
+        (
+            lambda x: x.sum(1),
+            lambda x: torch.ones(x.shape[0], x.shape[2]).cumsum(0),
+            "does not depend on the numbers in `x`, though it is in there",
+        ),
         (lambda x: x, lambda x: x.half(), "The numbers are right, in another dtype: float16."),
     ],
 )

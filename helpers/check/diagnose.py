@@ -354,6 +354,7 @@ RULES_OF_CALLS: tuple[Rule, ...] = (
     chosen_word,
     tensors.entries,
     tensors.partly_right,
+    tensors.rounded_on_the_way,
     formulas.where_it_errs,
     sometimes_off_by_one,
     formulas.one_right,

@@ -105,7 +105,7 @@ def _dependence_text(attempt: Attempt, missing: list[str], wrong: list[str]) -> 
         return None
     if not missing:
         return f"Your result depends on {_names(wrong)}, and should not."
-    text = f"Your result does not depend on {_names(missing)}"
+    text = f"Your result does not depend on {_varied_names(attempt, missing)}"
     if set(missing) <= _used(attempt):
         text += ", though it is in there" if len(missing) == 1 else ", though they are in there"
     if wrong:
@@ -115,6 +115,16 @@ def _dependence_text(attempt: Attempt, missing: list[str], wrong: list[str]) -> 
         is_all = math.isclose(monomial.constant, 1, rel_tol=1e-6)
         return f"{text}: all else is right." if is_all or not is_plain(monomial.constant) else f"{text}."
     return f"{text}."
+
+
+def _varied_names(attempt: Attempt, names: Sequence[str]) -> str:
+    """Arguments by what was varied of them: of a tensor its numbers, and not its shape."""
+    tensors = {
+        name for name, thing in zip(attempt.names, attempt.exercise.inputs[0], strict=True) if not is_number(thing)
+    }
+    if set(names) <= tensors:
+        return f"the numbers in {_names(names)}"
+    return sentence_list([f"the numbers in `{name}`" if name in tensors else f"`{name}`" for name in names])
 
 
 def _used(attempt: Attempt) -> set[str]:

@@ -152,6 +152,29 @@ def rounded_dtype(attempt: Attempt) -> str | None:
     return None
 
 
+_NARROW = (torch.float32, torch.float16, torch.bfloat16)  # the widest first
+
+
+def rounded_on_the_way(attempt: Attempt) -> str | None:
+    """Right to the digits of a narrower dtype alone."""
+    pairs = list(zip(attempt.outcomes, attempt.rights, strict=True))
+    if not all(isinstance(thing, torch.Tensor) and thing.is_floating_point() for pair in pairs for thing in pair):
+        return None
+    if any(mine.shape != right.shape for mine, right in pairs):
+        return None
+    for dtype in _NARROW:
+        gap = torch.finfo(dtype).eps
+        if all(_is_within(gap, mine, right) for mine, right in pairs):
+            name = str(dtype).removeprefix("torch.")
+            return f"It agrees to the digits of {name} alone: what is rounded to so few, and where?"
+    return None
+
+
+def _is_within(gap: float, mine: torch.Tensor, right: torch.Tensor) -> bool:
+    largest = right.abs().max().item() if right.numel() else 0.0
+    return torch.allclose(mine.double(), right.double(), rtol=gap, atol=1e-3 * gap * largest)
+
+
 def named_terms(attempt: Attempt) -> str | None:
     """Which of the tensors whose sum is the right one are missing, or counted wrongly."""
     exercise, pairs = attempt.exercise, _tensors(attempt)
