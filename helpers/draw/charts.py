@@ -387,7 +387,8 @@ def _draw_bands(ax: Axes, bands: Mapping[str, Sequence[Rectangle]]) -> None:
             ax.add_patch(part)
         widest = max(parts, key=Rectangle.get_width)
         plate = {"facecolor": tint, "edgecolor": "none", "pad": 0.8}  # over a level
-        note(ax, name, widest.get_center(), (0, 0), ha="center", color=BLACK, fontsize=9, bbox=plate)
+        x, y = widest.get_center()
+        note(ax, name, (x, y), (0, 0), ha="center", color=BLACK, fontsize=9, bbox=plate)
 
 
 def _draw_memory(

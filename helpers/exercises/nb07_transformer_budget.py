@@ -76,7 +76,7 @@ class _Model(Config):
         return f"<{self.name}>"
 
 
-_LLAMA = {"family": "Llama", "tied": False}
+_LLAMA: dict[str, Any] = {"family": "Llama", "tied": False}
 _MODELS = [
     _Model("Llama 3 70B", 80, 8192, 64, 128_256, 8192, 28_672, 8, **_LLAMA),
     _Model("Llama 3 405B", 126, 16_384, 128, 128_256, 131_072, 53_248, 8, **_LLAMA),
@@ -108,10 +108,10 @@ def _days(
 
 def _drawn(r: random.Random) -> tuple[Any, ...]:
     experts = r.choice((0, 8))
-    sizes = {"width": 128 * r.randint(2, 40), "heads": 8, "key_heads": r.choice((1, 2, 4, 8))}
+    sizes: dict[str, Any] = {"width": 128 * r.randint(2, 40), "heads": 8, "key_heads": r.choice((1, 2, 4, 8))}
     sizes |= {"channels": r.choice((64, 128)), "hidden": 128 * r.randint(2, 99), "vocabulary": r.randint(500, 200_000)}
-    experts_of = {"experts": experts, "chosen": min(experts, 2), "tied": r.choice((True, False))}
-    config = _Model("a model", layers=r.randint(2, 90), context=4096, family="Llama", **sizes, **experts_of)
+    sizes |= {"experts": experts, "chosen": min(experts, 2), "tied": r.choice((True, False))}
+    config = _Model("a model", layers=r.randint(2, 90), context=4096, family="Llama", **sizes)
     return config, r.randint(1, 20) * 1e12, r.randint(8, 9999), r.uniform(0.2, 0.6), r.uniform(0.7, 1)
 
 
@@ -128,7 +128,8 @@ exercise("account",
     (_days(times=4), "4 · L · D · T is attention's forward pass alone: backward has twice as much."),
     (_days(times=0), "The attention products are missing: they have no parameters, and 12 · L · D · T FLOP per token."),
     (_days(lost=lambda running: 1 / running), "The run stands still for a part of the time: that makes it longer."),
-    (_days(lost=lambda running: 1), "The run stands still for a part of the time: `running` is missing."),
+    (_days(lambda config: config.parameters, times=0),
+     "That is 6 FLOP for all parameters: take those that multiply a token, and add the attention products."),
     ],
     terms={"6 FLOP for each weight": _days(times=0), "attention": _days(lambda config: 0)},
     variables=lambda config, tokens, gpus, mfu, running: {"config.matrices": _multiplied(config), "tokens": tokens,
