@@ -17,6 +17,13 @@ guess("triple_loop", "20 elements, each with 3 multiplications and 2 additions."
     (40, "You counted the additions."),
     (20, "That is how many elements the result has."))
 
+guess("longer_step", "0.82: 0.393 s over 0.478 s: 24 texts took less time than 16.",
+    (1.5, "So it would be if time grew as the work does. What do the tokens per second say?"),
+    (1.83, "That is how much faster the tokens went by: of these there are 1.5 times as many."),
+    (0.55, "That is the time of one token: there are 1.5 times as many."),
+    (1.22, "The other way round: the step on 24 over the step on 16."),
+    (1, "Nearly, if each step had the same time: divide the tokens of a step by the rate."))
+
 guess("own_counter", "All its FLOPs are those of products, for which PyTorch's counter has the same rule.",
     ((50, 99.9), "Which ops should yours lack? Norms, softmax and GELU have no rule in PyTorch's counter, either."),
     (50, "Both count 2 for a multiply-add."), ((100.1, math.inf), "It cannot find more: it has a single rule."))
@@ -41,7 +48,7 @@ guess("backward_products", "33.6 for the gradient of w2, 33.6 for that of the hi
     (67.1, "Those are the two of the second layer: the first has one, too."),
     (100.7, "Is that half of it, in MACs, or the second layer's three products?"))
 
-guess("attention_products", "4T²D of 24TD² + 4T²D: T / (6D + T).",
+guess("attention_products", "4T²D of 24TD² + 4T²D: T / (6D + T), with D = 768.",
     (22.2, "That is their share of the other products: take all of them together."),
     (9.1, "There are two of 2T²D: scores, and weighted sum."),
     (45, "Asked are the two products without parameters, not q k v and output."),
@@ -49,6 +56,20 @@ guess("attention_products", "4T²D of 24TD² + 4T²D: T / (6D + T).",
     (40, "The MLP counts, too: 16TD²."),
     (100 / 7, "That holds for T = D: here T is larger."),
     (33, "Is that 8TD² of the 24TD²? Asked are scores and weighted sum, of all products together."))
+
+guess("thop_misses",
+    "13 %: the head has no attention products, so it is less than in a block. Put back, they make 1.15 times as much.",
+    (18, "That is their share of a block: the head at the end comes on top."),
+    (15, "So much putting them back adds: asked is their share of the whole."),
+    (1, "Norms, softmax and GELU would be less than that: what thop misses is two large products."),
+    (50, "That would take T = 6D: here T is less than 2D."))
+
+guess("control", "0.371: (6N + 12LTD) · 102,400 tokens / 0.755 s, over 312 TFLOP/s: 2.2 times the other's 0.17.",
+    (0.17, "That is the published run's. This one takes 0.755 s for 100 texts, not 0.393 s for 24."),
+    ((0.32, 0.33), "Add the attention products: 6N + 12LTD."),
+    (1.48, "That is by 77.97 TFLOP/s: the matrix units reach four times as much."),
+    (0.124, "A step goes forward and backward: three times the forward pass."),
+    (0.0037, "Did you count one text? A step takes 100."))
 
 guess("fused_backward", "It kept no attention weights, so it makes the scores again: five products in place of four.",
     ((-100, -1), "Over all T × T it does more arithmetic: what it saves is bytes."),
@@ -69,7 +90,7 @@ guess("block_rate",
     ((1, 30), "Nearly all FLOPs of the block are in large products: what should slow these down so much?"),
     ((97, 101), "Then nothing but products would take time, all of them at the best rate."),
     ((101, math.inf), "Nothing gets beyond the best rate, if that was measured in a quiet moment."))
-guess("right_mfu", "312 TFLOP/s are four times 77.97, so it is about a quarter of the published 0.59.",
+guess("right_mfu", "0.149: 312 TFLOP/s are four times 77.97, so it is about a quarter of the published 0.59.",
     (0.59, "That is by the published peak: this one is four times as high."),
     ((10, 100), "In percent: as a fraction of 1, please."),
     (0.17, "That counts the attention products, too: here the count is the published one."),
