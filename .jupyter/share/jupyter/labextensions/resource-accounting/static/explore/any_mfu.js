@@ -3,7 +3,7 @@
 // State: `multiply`, `attention`, `passes`, `weights`, `peak`. Given: `switches`, whose options are [name, number, why it
 // cannot be defended]; `tokens_per_second`, `published`, `marks` of other runs, `ends` of what can be defended.
 
-import { beside, button, h, hatching, line, logarithmic, picture, plain, s, shown } from "./toolkit.js";
+import { beside, button, either, h, hatching, line, logarithmic, picture, plain, s, shown } from "./toolkit.js";
 
 const SCALE = [0.01, 5];
 const RANGE = "range";
@@ -53,7 +53,8 @@ function scale(ui, guess) {
     before && mfuOf(before) !== now && s("circle", { cx: across(mfuOf(before)), cy: top, r: 8, class: "ghost" }),
     s("path", { d: line([across(now), top], [across(now), bottom]), class: "drop" }),
     s("circle", { cx: across(now), cy: top, r: 8, class: `knob ${now > 1 ? "compute" : ""}` }),
-    s("text", { x: across(now), y: top - 1.1 * em, class: "big", "text-anchor": "middle", "data-shown": "mfu" }, write(now)));
+    s("text", { x: across(now), y: top - 1.1 * em, class: "big", "text-anchor": "middle" },
+      "MFU ", s("tspan", { "data-shown": "mfu" }, write(now))));
 }
 
 // ---- The switches ---------------------------------------------------------------------------------------------------
@@ -65,8 +66,7 @@ function row(ui, one) {
     const found = about(mfuOf(after), state.published) ? { found: state.published } : {};
     ui.set({ [one.trait]: name, predicted: { ...state.predicted, ...found } });
   };
-  const options = one.options.map(([name]) => button(name, () => choose(name), { "aria-pressed": `${state[one.trait] === name}` }));
-  return h("div", { class: "switch", role: "group", "aria-label": one.name }, h("span", { class: "soft" }, one.name), h("div", { class: "row" }, options));
+  return either(one.name, one.options.map(([name]) => [name, name]), state[one.trait], choose);
 }
 
 // ---- The tasks ------------------------------------------------------------------------------------------------------
@@ -99,7 +99,7 @@ function tasks(ui, guess) {
   return h("div", { class: "asks open" },
     h("p", {}, h("b", {}, "The published number is a setting. Now defend one: "), "what are the smallest and the largest that you would?"),
     ["smallest", "largest"].map((name) => button(predicted[name] ? `${name}: ${write(predicted[name])} ✓` : `This is the ${name}`, () => claim(ui, name))),
-    button("Show the answer", guess.tell, { class: "quiet" }));
+    button("Show the answer", () => guess.tell(), { class: "quiet" }));
 }
 
 // The setting that prints what was published, found by trying them all.

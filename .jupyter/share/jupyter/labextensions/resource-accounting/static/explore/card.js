@@ -2,7 +2,7 @@
 // `batch`, `tokens`, `decode`, `fused`. Costs are formulas that Python hands over as trees, ["*", 2, "b", ["+", "d", "f"]]:
 // what is computed from them is also what is shown when a number is touched.
 
-import { bar, beside, button, choice, dimension, duration, h, handle, line, linear, linked, logarithmic, miss, opens,
+import { bar, beside, button, choice, dimension, duration, either, h, handle, line, linear, linked, logarithmic, miss, opens,
   picture, plain, powers, s, scrub, shown, si, tip } from "./toolkit.js";
 
 const TIMES = [1e-7, 100]; // seconds, the ends of the scale of the whole block
@@ -272,7 +272,7 @@ function asked(ask, now) {
   if (!guess.told) {
     const without = guess.value === null || (ask.marks && !marked.length);
     return h("div", { class: "asks open" }, h("p", {}, h("b", {}, `${ask.question} `), ask.how),
-      button(without ? "Show the answer without a guess" : "Show the answer", guess.tell, { class: without ? "quiet" : "ready" }));
+      button(without ? "Show the answer without a guess" : "Show the answer", () => guess.tell(), { class: without ? "quiet" : "ready" }));
   }
   const hits = marked.filter((label) => right.includes(label)).length;
   const wrong = marked.filter((label) => !right.includes(label));
@@ -280,15 +280,10 @@ function asked(ask, now) {
   const said = marked.length ? ` You marked ${hits} of ${right.length}${wrong.length ? `, and ${wrong.join(", ")} beside` : ""}.` : "";
   const off = guess.value === null ? "" : `: ${miss(guess.value, now.total.seconds, duration)}`;
   const verdict = ask.marks ? [ask.question, " ", h("b", {}, shown("answer", names)), ".", said] : [ask.question, " ", h("b", {}, duration(now.total.seconds)), off, "."];
-  return h("div", { class: "asks" }, h("p", {}, verdict), button("Ask me again", guess.again));
+  return h("div", { class: "asks" }, h("p", {}, verdict), button("Ask me again", () => guess.again()));
 }
 
 // ---- Controls -------------------------------------------------------------------------------------------------------
-
-function either(label, options, chosen, set) {
-  return h("span", { class: "either", role: "group", "aria-label": label }, options.map(([text, is]) =>
-    button(text, () => set(is), { "aria-pressed": `${chosen === is}` })));
-}
 
 function controls(ui, now) {
   const { state } = ui;
@@ -306,8 +301,8 @@ function controls(ui, now) {
   return [
     h("div", { class: "row told" }, choice("model", Object.keys(models), state.model, choose),
       upto >= 5 && choice("machine", Object.keys(machines), state.machine, (machine) => ui.set({ machine })),
-      upto >= 5 && either("pass", [["prefill", false], ["decode", true]], decode, (is) => ui.set({ decode: is })),
-      either("attention", [["attention fused", true], ["op by op", false]], state.fused, (is) => ui.set({ fused: is })),
+      upto >= 5 && either("pass", [[false, "prefill"], [true, "decode"]], decode, (is) => ui.set({ decode: is })),
+      either("attention", [[true, "attention fused"], [false, "op by op"]], state.fused, (is) => ui.set({ fused: is })),
       h("p", { class: "sentence" }, sentence, h("span", { class: "letters" }, rest)))];
 }
 

@@ -3,7 +3,7 @@
 // State: see helpers/explore/plan.py. Given: `models`, whose bytes and FLOPs are coefficients; `machines`; `published`
 // runs; `asked`, the questions that come first; `handles`, what may be moved; `links` and `server` for the traffic.
 
-import { arrow, asks, beside, button, choice, duration, h, handle, hatching, line, linear, logarithmic, miss, picture,
+import { asks, beside, choice, duration, either, h, handle, hatching, line, linear, logarithmic, miss, picture,
   places, plain, powers, s, scrub, shown, si, tip } from "./toolkit.js";
 
 const DAY = 86400;
@@ -113,8 +113,7 @@ function held(ui, width) {
       "aria-label": `one GPU holds ${si(now.peak, "B")} at its fullest moment, of ${si(memory, "B")}` },
     hatching(ui),
     s("rect", { x: across(memory), y: top, width: across.end - across(memory), height: bottom - top, fill: ui.hatch, class: "cannot" }),
-    steps, total,
-    s("path", { d: line([across(memory), top - 2], [across(memory), bottom + 4]), class: "capacity" }),
+    s("path", { d: line([across(memory), top - 2], [across(memory), bottom + 4]), class: "capacity" }), steps, total,
     beside(`one GPU: ${si(memory, "B")}`, across(memory), top - 0.4 * em, 0, ui, "label bold", 0, width)),
     h("p", {}, h("b", { class: now.fits ? "" : "compute" }, shown("peak", si(now.peak, "B")), ": ",
       shown("fits", now.fits ? `fits, ${si(now.room, "B")} left` : `does not fit, ${si(-now.room, "B")} too much`)),
@@ -147,7 +146,7 @@ function diagonal({ across, up }, days) {
 }
 
 // Fewer GPUs than hold it.
-function wall({ state, em, hatch }, { across, left, right, top, bottom }) {
+function wall({ em, hatch }, state, { across, left, right, top, bottom }) {
   const least = leastGpus(state);
   const x = least === undefined ? right : least === 1 ? left : across(least);
   return [s("rect", { x: left, y: top, width: x - left, height: bottom - top, fill: hatch, class: "cannot" }),
@@ -162,18 +161,32 @@ function impossible(ui, box) {
   const fastest = timeOf({ ...state, utilization: 1 });
   const [start, end] = diagonal(box, fastest.days * state.gpus);
   const below = `${line([left, bottom], [left, start[1]], start, end, [right, end[1]], [right, bottom])}z`;
-  return [s("path", { d: below, fill: ui.hatch, class: "cannot" }), wall(ui, box),
+  return [s("path", { d: below, fill: ui.hatch, class: "cannot" }), wall(ui, state, box),
     s("text", { x: left + 0.5 * em, y: bottom - 0.6 * em, class: "label bold" }, "faster than the peak")];
+}
+
+// Where words and marks are, so that no name lies on them.
+function taken(ui, box) {
+  const { em, state } = ui;
+  const [x, y] = [box.across(state.gpus), box.up(timeOf(state).days)];
+  const high = box.up(state.deadline);
+  const lines = [0.35, -0.4].map((rise) => ({ x: box.left, y: high + rise * em, long: box.right - box.left }));
+  const said = ui.guess("days").value;
+  if (said !== null) lines.push({ x: box.left, y: besideLine(ui, box, said), long: box.right - box.left });
+  return [...lines, { x: x - 10, y, long: 20 }, { x, y: y - em, long: 5.5 * em },
+    { x: box.left, y: box.bottom - 0.6 * em, long: 10 * em },
+    ...state.published.map((run) => ({ x: box.across(run.gpus) - 8, y: box.up(run.days) + 0.3 * em, long: 16 }))];
+}
+
+// A prediction's words lie above its line, or below it where the deadline's line is.
+function besideLine({ state, em }, { up }, days) {
+  const above = up(days) - up(state.deadline);
+  return up(days) + (above > 0 && above < 1.6 * em ? 1.1 : -0.5) * em;
 }
 
 function marks(ui, box) {
   const { em, state } = ui;
-  const now = [box.across(state.gpus), box.up(timeOf(state).days)];
-  const taken = [{ x: now[0] - 10, y: now[1], long: 20 }, { x: now[0], y: now[1] - em, long: 5 * em },
-    { x: box.left, y: box.up(state.deadline), long: box.right - box.left }];
-  const said = ui.guess("days").value;
-  if (said !== null) taken.push({ x: box.right - 8 * em, y: box.up(said) - 0.5 * em, long: 8 * em });
-  const spot = places(ui, [box.left, box.right], taken);
+  const spot = places(ui, [box.left, box.right], taken(ui, box));
   return state.published.map((run) => {
     const [x, y] = [box.across(run.gpus), box.up(run.days)];
     const at = spot(`${run.name}: ${plain(run.mfu, 2)}`, x, y);
@@ -234,7 +247,7 @@ function guessLine(ui, box, name, guess) {
   const ends = upright ? [[at, box.top], [at, box.bottom]] : [[box.left, at], [box.right, at]];
   const words = guess.value === null ? "drag me" : write(value);
   if (guess.told) return guess.value === null ? null : [s("path", { d: line(...ends), class: "guess" }),
-    beside(`you: ${write(value)}`, upright ? at : box.right, upright ? box.top + 2.6 * em : at - 0.5 * em, upright ? 1 : -1, ui, "label", box.left, box.right)];
+    beside(`you: ${write(value)}`, upright ? at : box.left, upright ? box.top + 2.6 * em : besideLine(ui, box, value), 1, ui, "label", box.left, box.right)];
   const middle = upright ? [at, (box.top + box.bottom) / 2] : [box.across(ui.state.gpus), at];
   return handle({ label: `your guess of the ${upright ? "GPUs" : "days"}`, text: write(value), value, min: scale.from, max: scale.to,
     tap: true, drag: (x, y) => make(scale.value(upright ? x : y)), step: (dx, dy) => make(value * (upright ? 2 : 1.25) ** (dx + dy)) },
@@ -245,15 +258,11 @@ function guessLine(ui, box, name, guess) {
 
 function question(ui, { name, text, before, after, answer }) {
   const guess = ui.guess(name);
-  const { predicted, revealed } = ui.state;
   const write = name === "gpus" ? (x) => `${x} GPUs` : spanOf;
-  const tell = () => ui.set({ ...after, revealed: [...revealed, name] });
-  const again = () => ui.set({ ...before, revealed: revealed.filter((other) => other !== name),
-    predicted: Object.fromEntries(Object.entries(predicted).filter(([other]) => other !== name)) });
   const off = guess.value === null || answer === null ? "" : `; ${miss(guess.value, answer, write)}`;
   const found = answer === null ? "No number of GPUs" : write(answer);
   const told = [h("b", {}, shown(`answer ${name}`, found)), name === "gpus" ? ": the fewest that hold it" : " it takes", off, "."];
-  return asks({ ...guess, tell, again }, h("b", {}, text), told);
+  return asks({ ...guess, tell: () => guess.tell(after), again: () => guess.again(before) }, h("b", {}, text), told);
 }
 
 // ---- The sentence of the plan, whose numbers are dragged -------------------------------------------------------------
@@ -286,14 +295,13 @@ function sentence(ui) {
 function switches(ui) {
   const { state } = ui;
   const has = (name) => state.handles.includes(name);
-  const way = (recompute, words) => button(words, () => ui.set({ recompute }), { "aria-pressed": `${state.recompute === recompute}` });
   if (!["recompute", "fused", "model", "machine"].some(has)) return null;
-  return h("div", { class: "row" },
+  return h("div", { class: "row told" },
     has("model") && choice("model", Object.keys(state.models), state.model, (model) => ui.set({ model })),
     has("machine") && choice("GPU", Object.keys(state.machines), state.machine, (machine) => ui.set({ machine })),
-    has("recompute") && h("div", { class: "row", role: "group", "aria-label": "recompute" }, h("span", { class: "soft" }, "recompute"),
-      way("none", "nothing"), way("selective", "the scores"), way("full", "whole blocks")),
-    has("fused") && button(state.fused ? "attention: fused" : "attention: op by op", () => ui.set({ fused: !state.fused })));
+    has("recompute") && either("recompute", [["none", "nothing"], ["selective", "the scores"], ["full", "whole blocks"]],
+      state.recompute, (recompute) => ui.set({ recompute })),
+    has("fused") && either("attention", [[true, "fused"], [false, "op by op"]], state.fused, (fused) => ui.set({ fused })));
 }
 
 function remarks(ui, now) {
@@ -326,12 +334,13 @@ export default picture({
     const open = asked.find(({ name }) => !ui.guess(name).told);
     const first = open && open === asked[0] && open.name === "gpus"; // nothing can be shown yet
     const half = ui.narrow || first ? ui.width : Math.floor((ui.width - 1.4 * ui.em) / 2);
-    const box = frame(ui, half, (first ? 9 : ui.slide ? 14 : 19.5) * ui.em);
+    const tall = ui.slide ? (first ? 18 : 14) : first ? 9 : 19.5;
+    const box = frame(ui, half, tall * ui.em);
     const last = open ?? asked.at(-1);
     const lines = last && guessLine(ui, box, last.name, ui.guess(last.name));
     ui.tell(open ? open.text : `${spanOf(timeOf(ui.state).days)}, ${memoryOf(ui.state).fits ? "fits" : "does not fit"}`);
     const chart = s("svg", { width: half, height: box.height, role: "group", "aria-label": "GPUs and days, both logarithmic" },
-      hatching(ui), !open && impossible(ui, box), open && !first && wall(ui, box), axes(ui, box, first), !open && limit(ui, box),
+      hatching(ui), !open && impossible(ui, box), open && !first && wall(ui, { ...ui.state, ...open.after }, box), axes(ui, box, first), !open && limit(ui, box),
       !open && planned(ui, box), !open && marks(ui, box), lines);
     return [asked.filter((one) => one === open || ui.guess(one.name).told).map((one) => question(ui, one)),
       !open && sentence(ui), !open && switches(ui),

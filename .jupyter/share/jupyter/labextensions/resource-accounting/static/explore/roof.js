@@ -13,10 +13,10 @@ export function axes({ across, up, left, right, top, bottom, height }, em) {
   const short = (x) => (x >= 1000 ? `${x / 1000}k` : `${+x.toPrecision(3)}`);
   const columns = decades(across).map((x) => [
     s("path", { d: line([across(x), top], [across(x), bottom]), class: "grid" }),
-    s("text", { x: across(x), y: bottom + 1.1 * em, class: "name", "text-anchor": "middle" }, short(x))]);
+    s("text", { x: across(x), y: bottom + 1.3 * em, class: "name", "text-anchor": "middle" }, short(x))]);
   const rows = decades(up).map((y) => [
     s("path", { d: line([left, up(y)], [right, up(y)]), class: "grid" }),
-    s("text", { x: left - 0.4 * em, y: up(y) + 0.3 * em, class: "name", "text-anchor": "end" }, si(y, "").trim())]);
+    s("text", { x: left - 0.4 * em, y: Math.min(up(y) + 0.3 * em, bottom), class: "name", "text-anchor": "end" }, si(y, "").trim())]);
   return [columns, rows,
     s("text", { x: right, y: height - 0.4 * em, class: "name", "text-anchor": "end" }, "intensity: FLOPs per byte"),
     s("text", { x: 0, y: 0.9 * em, class: "name" }, "FLOP/s")];
@@ -36,7 +36,7 @@ export function regions({ em }, box, { ridge }) {
     class: `ink ${look}`, "text-anchor": side < 0 ? "end" : "start" }, text);
   return [wash(box.left, x, "memory"), wash(x, box.right, "compute"),
     s("path", { d: line([x, box.top], [x, box.bottom]), class: "drop" }),
-    x - box.left > 8 * em && words("waits for memory", x, -1, "memory"),
+    x - box.left > 9.4 * em && words("waits for memory", x, -1, "memory"),
     box.right - x > 6 * em && words("computes", x, 1, "compute")];
 }
 

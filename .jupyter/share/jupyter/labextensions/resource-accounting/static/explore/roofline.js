@@ -214,17 +214,13 @@ function intensityMark(ui, box, guess, answer) {
 
 function asked(ui, question) {
   const { name, kind, text, why, before, after } = question;
-  const { predicted, revealed } = ui.state;
   const guess = ui.guess(name);
   const answer = answerOf(ui.state, question);
-  const others = revealed.filter((other) => other !== name);
-  const tell = () => ui.set({ ...before, ...after, revealed: [...others, name] });
-  const again = () => ui.set({ ...before, revealed: others,
-    predicted: Object.fromEntries(Object.entries(predicted).filter(([other]) => other !== name)) });
+  const turns = { tell: () => guess.tell({ ...before, ...after }), again: () => guess.again(before) };
   const told = kind === "ops" ? [`${text} `, ...gains(guess.value, answer)]
     : [h("b", {}, shown(`answer ${name}`, si(answer, "FLOP/B"))), `, ${why}`,
       guess.value !== null && `: ${miss(guess.value, answer, (x) => si(x, "FLOP/B"))}`, "."];
-  return asks({ ...guess, tell, again }, [h("b", {}, text), kind === "ops" ? " Mark them." : " Drag the mark to your guess."], told);
+  return asks({ ...guess, ...turns }, [h("b", {}, text), kind === "ops" ? " Mark them." : " Drag the mark to your guess."], told);
 }
 
 function gains(marked, right) {

@@ -32,7 +32,7 @@ function points(ui, box, told) {
 
 function chart(ui, told, width) {
   const { roof, ends } = ui.state;
-  const box = frame(ui, [width, 19 * ui.em], ends);
+  const box = frame(ui, [width, (ui.narrow ? 19 : 23) * ui.em], ends);
   const now = { ...roof, ridge: roof.peak / roof.bandwidth };
   const [start, knee, end] = corners(box, roof.bandwidth, roof.peak);
   return s("svg", { width, height: box.height, role: "img", "aria-label": "the ops under the roof" },

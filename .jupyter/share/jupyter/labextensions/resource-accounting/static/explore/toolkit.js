@@ -119,6 +119,12 @@ export function tick(label, checked, choose, disabled = false) {
   return h("label", { class: "tick" }, h("input", { type: "checkbox", checked, disabled, onchange }), label);
 }
 
+// One of a few options [value, words], side by side.
+export function either(label, options, chosen, choose) {
+  const buttons = options.map(([value, words]) => button(words, () => choose(value), { "aria-pressed": `${value === chosen}` }));
+  return h("div", { class: "control", role: "group", "aria-label": label }, h("span", {}, label), h("span", { class: "either" }, buttons));
+}
+
 // A number that the tests compare with Python's.
 export const shown = (name, ...text) => h("span", { "data-shown": name }, ...text);
 
@@ -237,7 +243,7 @@ export function typedNumber(text) {
 
 // ---- Predictions ----------------------------------------------------------------------------------------------------
 // A picture asks before it tells. `ui.guess("ridge")` is the reader's prediction of that name: its value (null until it
-// is made), whether the answer is shown, and how both change. They are traits, `predicted` and `revealed`, and so can be
+// is made), whether the answer is shown, and how both change; `tell` and `again` may change more of the state. They are traits, `predicted` and `revealed`, and so can be
 // read and set from Python. A picture draws the answer only where guess.told is true, and the miss beside it.
 
 function guessOf(ui, name) {
@@ -246,8 +252,9 @@ function guessOf(ui, name) {
     value: predicted[name] ?? null,
     told: revealed.includes(name),
     make: (value) => ui.set({ predicted: { ...predicted, [name]: value } }),
-    tell: () => ui.set({ revealed: [...revealed.filter((other) => other !== name), name] }),
-    again: () => ui.set({
+    tell: (after = {}) => ui.set({ ...after, revealed: [...revealed.filter((other) => other !== name), name] }),
+    again: (before = {}) => ui.set({
+      ...before,
       predicted: Object.fromEntries(Object.entries(predicted).filter(([other]) => other !== name)),
       revealed: revealed.filter((other) => other !== name),
     }),
@@ -256,10 +263,10 @@ function guessOf(ui, name) {
 
 // The question of a prediction with its button, or the verdict in its place once the answer is told.
 export function asks(guess, question, verdict, { show = "Show the answer", again = "Ask me again" } = {}) {
-  if (guess.told) return h("div", { class: "asks" }, h("p", {}, verdict), button(again, guess.again));
+  if (guess.told) return h("div", { class: "asks" }, h("p", {}, verdict), button(again, () => guess.again()));
   const without = guess.value === null ? `${show} without a guess` : show;
   const look = guess.value === null ? "quiet" : "ready";
-  return h("div", { class: "asks open" }, h("p", {}, question), button(without, guess.tell, { class: look }));
+  return h("div", { class: "asks open" }, h("p", {}, question), button(without, () => guess.tell(), { class: look }));
 }
 
 // How far a prediction was off, in words: "as predicted", "you said 40 FLOP/B: 7.4 times too low".
