@@ -147,24 +147,19 @@ exercise("second_run", _DONE / _COULD, [
 ], tolerance=0.02, quantities={"the 6": 6, "the seconds of an hour": 3600})
 
 
-def _gated(hidden: float = 4, inputs: float = 1) -> Callable[..., float]:
-    return lambda width, f, batch, tokens, item: batch * tokens * (inputs * width + hidden * f) * item
+def _gated(inputs: float, wide: float) -> Callable[..., float]:
+    """So many tensors of the width, and of the hidden width."""
+    return lambda width, hidden, batch, tokens, itemsize: batch * tokens * (inputs * width + wide * hidden) * itemsize
 
 
 exercise("gated_mlp_kept",
-    _gated(), [
-    *((_gated(hidden), "Of the hidden width something is missing: have you asked SiLU, the product and down?")
-      for hidden in (1, 2, 3)),
-    *((_gated(*kept), "Gate and up share their input, kept once. Have you asked SiLU, the product and down?")
-      for kept in ((1, 2), (2, 2), (2, 3))),
-    (_gated(5, 2), "Gate and up share their input, kept once, and one hidden tensor is too many."),
-    *((_gated(hidden), "Too many hidden tensors: what two operations need is kept once.") for hidden in (5, 6)),
-    (_gated(4, 2), "Gate and up have the same input: it is kept once, and nothing here keeps the output."),
-    (_gated(3, 2), "Gate and up have the same input, kept once, and one of the four hidden tensors is missing."),
-    (_gated(3, 0), "The input is missing, and a tensor of the hidden width."),
-    (_gated(5, 0), "The input is missing, and one hidden tensor is too many: what two operations need is kept once."),
+    _gated(1, 4), [
+    *((_gated(1, wide), "Of the hidden width something is missing: SiLU, the product and down each need their inputs.")
+      for wide in (1, 2, 3)),
+    (_gated(2, 4), "You kept the input of gate and that of up: is it not the same tensor? Or did you keep the output?"),
+    (_gated(1, 5), "A hidden tensor too many: what one operation makes and the next one needs is kept once."),
     ],
-    terms={"the input": _gated(hidden=0), "what is of the hidden width": _gated(inputs=0)},
+    terms={"the input": _gated(1, 0), "what is of the hidden width": _gated(0, 4)},
     cases=[(64, 160, 3, 16, 4), (128, 352, 1, 64, 2), (256, 704, 2, 32, 2)],
     draw=lambda r: (r.randint(2, 24) * 8, r.randint(3, 80) * 8, r.randint(2, 8), r.randint(2, 64),
                     r.choice((2, 4))))
@@ -173,22 +168,22 @@ exercise("gated_mlp_kept",
 def _accumulated(
     first: float = 14, later: float = 16, texts: Callable[[int, int], float] = lambda texts, parts: texts // parts
 ) -> Callable[..., float]:
-    return lambda n, every, parts, each: (first if parts == 1 else later) * n + texts(every, parts) * each
+    """`first` and `later` are the bytes of a parameter in the first part and in later ones."""
+    def peak(parameters: int, texts_of_step: int, parts: int, per_text: int) -> float:
+        return (first if parts == 1 else later) * parameters + texts(texts_of_step, parts) * per_text
+
+    return peak
 
 
 exercise("accumulated_peak",
-    _accumulated(), [
-    (_accumulated(14, 14), "From the second part on, the gradients of the parts before are there."),
-    (_accumulated(16, 16), "In a single part no weight has its gradient yet at the loss."),
-    (_accumulated(16, 14), "It is the other way round: with several parts, gradients are there at the loss."),
-    *((_accumulated(*states, texts=lambda texts, parts: texts),
-       "Only the texts of one part are there at a time.") for states in ((14, 16), (14, 14), (16, 16))),
-    *((_accumulated(*states, texts=lambda texts, parts: 1), "A part has texts / parts texts, not one.")
-      for states in ((14, 16), (14, 14), (16, 16))),
-    (_accumulated(texts=lambda texts, parts: parts), "A part has texts / parts texts."),
-    (_accumulated(0, 0), "The states are missing: weights, master copies, moments and, in time, gradients."),
-    *((lambda n, texts, parts, each, first=first: first * n + (parts - 1) * 2 * n + texts // parts * each,
-       "The gradients are added up: there is one set of them, whatever the number of parts.") for first in (14, 16)),
+    lambda parameters, texts, parts, per_text: _accumulated()(parameters, texts, parts, per_text), [
+    (_accumulated(14, 14), "At the first loss no gradient is there yet: what is there at the second one?"),
+    (_accumulated(16, 16), "With a single part, which gradients are there when it arrives at its loss?"),
+    (_accumulated(16, 14), "It is the other way round: do gradients come before the first loss, or after it?"),
+    (_accumulated(texts=lambda texts, parts: texts),
+     "You took all texts of the step: the parts run one after the other, and each frees what it kept."),
+    (lambda parameters, texts, parts, per_text: (12 + 2 * parts) * parameters + texts // parts * per_text,
+     "You kept a set of gradients for each part: they are added up into one."),
     ],
     terms={"the states": _accumulated(texts=lambda texts, parts: 0), "the texts": _accumulated(0, 0)},
     cases=[(1_000_000, 8, 1, 2_000_000), (1_000_000, 8, 2, 2_000_000), (8 * 10**9, 16, 4, 3 * 10**9),
@@ -200,82 +195,61 @@ exercise("accumulated_peak",
 _PER_TOKEN = 2 * 80 * 8 * 128 * 2  # bytes of cache: Llama 3 70B in bfloat16
 
 def _parts(
-    tables: float = 3, size: int = 4, *, cut: Callable[[float], float] = ceil, whole: Callable[[float], float] = floor,
-    held: float = 1, none: float | None = math.inf,
-) -> Callable[..., float | None]:
-    def parts(memory: int, used: int, tokens: int, vocabulary: int) -> float | None:
-        at_once = whole((memory - held * used) / (tables * size * vocabulary))
-        return cut(tokens / at_once) if at_once > 0 else none
+    tables: float = 3, size: int = 4, *, cut: Callable[[float], float] = ceil, least: int = 1
+) -> Callable[..., float]:
+    """`cut` rounds the number of parts, and at fewer whole tokens at a time than `least` none fits."""
+    def parts(memory: int, held: int, tokens: int, vocabulary: int) -> float:
+        at_once = floor((memory - held) / (tables * size * vocabulary))
+        return cut(tokens / at_once) if at_once >= least else math.inf
 
     return parts
 
 
 exercise("loss_parts",
-    _parts(), [
-    *((_parts(tables), "Section 4 found three tables alive at the peak: log-probabilities, and two gradients.")
-      for tables in (1, 2, 4)),
-    (_parts(size=2), "The tables are in float32: 4 bytes a number."),
-    (_parts(size=1), "Those are numbers: in float32 each has 4 bytes."),
-    (_parts(held=-1), "What is held takes away from the memory."),
-    *((_parts(whole=float, cut=cut),
-       "Tokens are whole: the largest part may have one more than the average, and no longer fit.")
-      for cut in (ceil, floor, lambda parts: floor(parts) + 1)),
-    (lambda m, h, t, v: ceil(12 * t * v / (m - h)),
-     "Tokens are whole, so the largest part may have more than the average. And the room may be too small for one."),
-    (lambda m, h, t, v: math.inf if h + 12 * v > m else ceil(12 * t * v / (m - h)),
-     "Tokens are whole: the largest part may have one more than the average, and no longer fit."),
-    (_parts(cut=floor), "The tokens left over need a part of their own: round up."),
-    (_parts(cut=round), "To the nearest may be a part too few: round up."),
-    (_parts(cut=float), "Parts are whole: round up."),
-    (_parts(cut=lambda parts: floor(parts) + 1), "Where the parts come out even, none is left over: use math.ceil."),
-    (lambda m, h, t, v: math.inf if m - h <= 12 * v else _parts()(m, h, t, v), "What takes exactly the memory fits."),
-    (lambda m, h, t, v: ceil(t / ((m - h) // (4 * v))) if m - h >= 12 * v else math.inf,
-     "You know that three tables are alive: each token needs room in all three."),
-    (lambda m, h, t, v: k if (k := ceil(12 * t * v / max(m - h, 1))) <= t else math.inf,
-     "Tokens are whole: the largest part may have one more than the average, and no longer fit."),
-    (lambda m, h, t, v: ceil(t / ((m - h) // (12 * v))), "The room may be too small for one token, or negative."),
-    (lambda m, h, t, v: ceil((h + 12 * t * v) / m), "What is held stays whole in each part: only the tables are cut."),
-    (lambda m, h, t, v: next((k for k in range(1, t + 1) if h + 12 * (t // k) * v <= m), math.inf),
-     "The largest part has the average rounded up: t // k forgets the tokens left over."),
-    (lambda m, h, t, v: next((k for k in range(1, t + 1) if h + 12 * ceil(t / k) * v < m), math.inf),
-     "What takes exactly the memory fits."),
+    lambda memory, held, tokens, vocabulary: _parts()(memory, held, tokens, vocabulary), [
+    (_parts(1), "You made room for one table: three of them are alive at once."),
+    (_parts(size=2), "You took 2 bytes a number: the loss is computed in float32, whatever the weights are in."),
+    (lambda memory, held, tokens, vocabulary: math.inf if held + 12 * vocabulary > memory
+        else ceil(12 * tokens * vocabulary / (memory - held)),
+     "You divided bytes by bytes: but tokens are whole, so the largest part may exceed the average, and not fit."),
+    (lambda memory, held, tokens, vocabulary: ceil((held + 12 * tokens * vocabulary) / memory),
+     "You cut up what is held as well: it stays whole in each part, only the tables are cut."),
+    (_parts(cut=floor), "The tokens that are left over need a part of their own."),
+    (_parts(cut=lambda parts: floor(parts) + 1),
+     "You add a part for the rest: where the parts come out even, no rest is left."),
+    (lambda memory, held, tokens, vocabulary: math.inf if memory - held <= 12 * vocabulary else 0.0,
+     "What takes exactly the memory fits.", math.isinf),
+    (lambda *given: 0.0, "You give a number of parts in every case: sometimes not even one token fits.", math.isinf),
     ],
     cases=[(30_000_000, 21_500_000, 512, 5000), (40 * 10**9, 27 * 10**9, 8192, 128_256), (1000, 500, 10, 12),
            (60_000_000, 21_500_000, 512, 5000), (1000, 900, 10, 12), (900, 1000, 10, 12), (1200, 0, 8, 25),
-           (10_000, 1000, 100, 70), (10_000, 9999, 7, 3), (1000, 800, 6, 12), (1144, 1000, 6, 12)],
+           (10_000, 1000, 100, 70), (10_000, 9999, 7, 3), (1000, 800, 6, 12), (1144, 1000, 6, 12),
+           (1160, 1000, 5, 12)],
     draw=lambda r: (r.randint(1, 99) * 10**6, r.randint(0, 60) * 10**6, r.randint(10, 4000), r.randint(100, 9000)))
 
 _CACHE = _PER_TOKEN * 6000  # of a request, 1.97 GB
 exercise("requests_that_fit", 45e9 // _CACHE, [
-    *((count, "That is the page's own count, for 4096 tokens: check its cache of 160 MB.")
-      for count in (280, 281, 45e9 / 160e6)),
-    *((count, "You took the page's cache, scaled to 6000 tokens: check its 160 MB for 4096.") for count in (191, 192)),
-    (8 * 45e9 // _CACHE, "A factor of 8 is missing in the cache: its heads."),
-    (45e9 // (8 * _CACHE), "You took 64 heads: the cache has 8, each shared by 8 query heads."),
-    (45e9 // (2 * _CACHE), "A number has 2 bytes here."),
+    (45e9 / 160e6, "That is the page's own count, for 4096 tokens: check its cache of 160 MB."),
+    (45e9 / 235e6, "You scaled the page's cache to 6000 tokens: check its 160 MB for 4096 first."),
+    (8 * 45e9 / _CACHE, "A factor of 8 is missing in the cache: what has each layer eight of?"),
+    (45e9 // (8 * _CACHE), "You took 64 heads: those of the queries. Eight of them share each head of the cache."),
     (45, "If those are the GB left: how often does a cache fit in? It holds keys and values, in 2 bytes each."),
-    *((count, "That is for 4096 tokens: these requests have 6000.")
-      for count in (45e9 // (4096 * _PER_TOKEN), 45e9 / (4096 * _PER_TOKEN), 34)),
-    *((count, "The weights take 35 GB of the 80: caches get the rest.")
-      for count in (80e9 // _CACHE, 80e9 / _CACHE, 41)),
-    *((count, "Near: compute the cache of 6000 tokens in bytes, and take a GB as 10⁹ bytes.")
-      for count in (20, 21, 45 * 2**30 // _CACHE)),
-    *((count, "Requests are whole: round down.") for count in (45e9 / _CACHE, 23)),
+    (45e9 / (4096 * _PER_TOKEN), "That is for 4096 tokens, as on the page: these requests are longer."),
+    (80e9 / _CACHE, "You gave all 80 GB to the caches: the weights are there, too."),
+    (45e9 / _CACHE, "A request is served whole: is there room for a part of one?"),
 ], tolerance=1e-3)
 
 _SCORES = 12 * 96 * 12288 * 2048 / (6 * 175e9)  # of GPT-3: attention over all else
 
 exercise("gpt3_scores", 3, [  # it comes out as 2.98
-    (1, "Added once, they give 20.2 %, and 21.3 % is printed."),
-    (4, "That gives 21.9 %."), (0.202, "That is the MFU with the term once: how many times gives 21.3 %?"),
-    (2, "Count from the 19.7 % without any: how often does the term fit into what is printed on top?"),
+    (1, "Once is what the formula asks for: what MFU would it give?"),
+    (0.202, "That is the MFU with the term once: how many times gives 21.3 %?"),
+    (2, "Count all times in which the term is in 21.3 %, from the MFU without it: 24.6 / 125."),
     (0.213 * 125 / 24.6, "That is the ratio of the two MFUs: how many shares of attention make it up?"),
-    *((k, "Keep more digits than 19.7 and 20.2 have: k is close to a whole number.") for k in (2.5, 2.9, 3.2)),
-    (2 * (0.213 * 125 / 24.6 - 1) / _SCORES, "6 · L · D · T is half of attention: take 12 · L · D · T."),
-    (3 * (0.213 * 125 / 24.6 - 1) / _SCORES, "4 · L · D · T is the forward pass alone: take 12 · L · D · T."),
-    ((0.213 * 125 / 24.6 - 1) / _SCORES / 6, "You compared 12 · L · D · T with N: compare it with 6N."),
-    ((0.213 - 24.6 / 125) / _SCORES, "You divided a difference of MFUs: divide it by the 19.7 % first."),
-    (0.213 * 125 / 24.6 - 1, "That is what all the added scores make: divide by the share of one."),
+    (0.213 * 125 / 24.6 - 1, "That is what all the added scores make: how large is the share of one?"),
+    ((0.213 - 24.6 / 125) / _SCORES, "The share is one of 6N: how large is that difference, as a share of 6N's MFU?"),
+    (2.5, "Keep more digits on the way: k is close to a whole number."),
+    (2 * (0.213 * 125 / 24.6 - 1) / _SCORES, "6 · L · D · T is half of attention: the formula has 12."),
 ], tolerance=0.02, equivalent_slips=dict.fromkeys([
     "share = 12 * 97 * 12288 * 2048 / (6 * 175000000000.0)", "share = 12 * 95 * 12288 * 2048 / (6 * 175000000000.0)",
 ], "one layer of 96 is below the tolerance"))
