@@ -54,6 +54,13 @@ def test_each_named_mistake_is_named(monkeypatch, mistake):
     assert len(verdict.message) <= TWO_LINES
 
 
+@pytest.mark.parametrize("name", EXERCISES)
+def test_an_exercise_lists_eight_mistakes_at_most(name):
+    whole = EXERCISES[name]
+    judged = [one for one in (whole, *whole.parts.values()) if not one.words or one.cases]
+    assert sum(len(one.mistakes) for one in judged) <= 8  # of words to choose among, each is explained
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_no_one_step_slip_of_a_solution_is_accepted(path):
