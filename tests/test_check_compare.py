@@ -200,12 +200,13 @@ def listed(monkeypatch):
     """Guesses made for the test."""
     mistakes = [
         (8, "You forgot the write."),
+        (12.01, "All digits."),
         (lambda right: right / 3, "One of three."),
         (math.nan, "It stays finite."),
         ("error", "It runs."),
     ]
     monkeypatch.setitem(GUESSES, "it", Guess("It moves.", mistakes, "02"))
-    monkeypatch.setitem(GUESSES, "strides", Guess("", [((4, 1), "Those are the old strides.")]))
+    monkeypatch.setitem(GUESSES, "strides", Guess("", [((4, 1), "Those are the old strides."), ("error", "It runs.")]))
     monkeypatch.setitem(GUESSES, "near", Guess("", [((9, 40), "Between."), (36, "Far."), (34, "Nearest.")]))
 
 
@@ -219,6 +220,8 @@ def listed(monkeypatch):
         ("an error", "cannot be read as a number: write one, such as 3."),
         ("Error", "not as predicted. It runs. It moves."),
         (9, "3 too low. It moves."),
+        (12.01, "0.083 % too high. All digits. It moves."),
+        (12.012, "as good as right. It moves."),
     ],
 )
 def test_a_listed_mistake_is_named(listed, guess, words):
@@ -227,7 +230,9 @@ def test_a_listed_mistake_is_named(listed, guess, words):
 
 def test_a_near_guess_is_not_yet_the_mistake(listed):
     assert "You forgot" not in said(8.3, 8.7, about="it")
-    assert "Those are the old strides." in said([4, 1], (1, 4), about="strides")
+    for spelled in ([4, 1], "4, 1", "(4, 1)"):
+        assert "Those are the old strides." in said(spelled, (1, 4), about="strides")
+    assert "'error'; it is (1, 4): not as predicted. It runs." in said("error", (1, 4), about="strides")
     assert "one byte for a weight" in said(161, 325, about="critical_rows")
 
 

@@ -59,7 +59,7 @@ def compare(
         asked_again = _asked_again(guess, plain(value), unit, listed)
         if asked_again:
             return Comparison(asked_again)
-        prediction = _Prediction.of(guess, plain(value), unit, bool(measured))
+        prediction = _Prediction.of(guess, plain(value), unit, bool(measured), listed.mistakes)
         is_disturbed = isinstance(measured, list) and any(run.disturbed for run in measured)
         disturbed = "The measurement was disturbed: run it again." if is_disturbed else ""
         said = [prediction.verdict(), disturbed, prediction.mistake(listed.mistakes)]
@@ -116,15 +116,19 @@ class _Prediction:
     measured: bool
     estimate: Estimate | None
     right: float | None
+    is_listed: bool  # the very number of a mistake, which is then none as good as right
 
     @classmethod
-    def of(cls, guess: Any, value: Any, unit: str, measured: bool) -> "_Prediction":
+    def of(
+        cls, guess: Any, value: Any, unit: str, measured: bool, mistakes: Sequence[tuple[Any, str]]
+    ) -> "_Prediction":
         right = number(value, unit)
-        if right is None and isinstance(value, list | tuple | set) and not isinstance(guess, list | tuple):
-            guess = several(guess)
-        if isinstance(value, set):  # in any order
-            guess, value = (sorted(plain(things), key=str) for things in (guess, value))
-        return cls(guess, value, unit, measured, None if right is None else estimate(guess, unit), right)
+        if right is None:
+            guess, value = _entries(guess, value)
+            return cls(guess, value, unit, measured, None, None, False)
+        said = estimate(guess, unit)
+        is_listed = said is not None and said.low != right and any(wrong == said.low for wrong, _ in mistakes)
+        return cls(guess, value, unit, measured, said, right, is_listed)
 
     @property
     def guessed(self) -> float | None:
@@ -149,6 +153,8 @@ class _Prediction:
         if not self.numbers:
             return _is_spelling(self.guess, self.value) or _both_nan(self.guessed, self.right)
         guessed, right = self.numbers
+        if self.is_listed:
+            return False
         is_near = self.measured and abs(guessed - right) <= _MEASURED_RATIO * abs(right)
         return is_near or _as_good(guessed, right)
 
@@ -166,7 +172,7 @@ class _Prediction:
     def _distance(self, guessed: float, right: float) -> str:
         if guessed == right:
             return "within your range" if self.estimate and self.estimate.is_range else "exactly right"
-        if _as_good(guessed, right) and _may_be_compared(guessed, right):
+        if self.is_right and _as_good(guessed, right) and _may_be_compared(guessed, right):
             return "as good as right"
         if self.is_right:
             return "near enough for a measurement"
@@ -232,6 +238,15 @@ class _Prediction:
         else:
             is_near = math.isclose(self.guessed, value, rel_tol=_MISTAKE_RATIO)
         return is_near and 2 * abs(self.guessed - value) < abs(self.guessed - self.right)
+
+
+def _entries(guess: Any, value: Any) -> tuple[Any, Any]:
+    """A guess at several things beside these, as lists where a text or a set gives them; a set in any order."""
+    if isinstance(value, set):
+        return sorted(several(guess) or [], key=str), sorted(value, key=str)
+    entries = several(guess) if isinstance(value, list | tuple) and not isinstance(guess, list | tuple) else None
+    is_word = isinstance(guess, str) and len(entries or []) == 1  # such as "error"
+    return (guess if entries is None or is_word else entries), value
 
 
 def _both_nan(first: float | None, second: float | None) -> bool:
