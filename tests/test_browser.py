@@ -9,7 +9,9 @@ import math
 import random
 import re
 
+import nbformat
 import pytest
+from nbformat.v4 import new_code_cell
 
 from helpers import explore, formats, machine, specs
 from helpers.explore.views import OPS
@@ -18,7 +20,7 @@ from helpers.export.cells import folded, slide_type
 from helpers.roofline import Roofline
 from helpers.units import si
 from tests.tools import browser
-from tests.tools.course import NOTEBOOKS, read, tags
+from tests.tools.course import NOTEBOOKS, read
 from tests.tools.pictures import VIEWS, fragment, numbers, numbers_of, shown, walk
 
 with contextlib.suppress(ImportError):  # then every test is skipped
@@ -34,31 +36,44 @@ def desk(chromium, tmp_path_factory):
         yield found
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_run_all(desk, path):
-    code = [cell for cell in read(path).cells if cell.cell_type == "code"]
-    views = sum("explore." in cell.source for cell in code)
-    outputs = [output for cell in code for output in cell.outputs if "image/png" in output.get("data", {})]
-    outputs = [output for output in outputs if explore.MIME not in output.data]
-    alts = [output.metadata["image/png"]["alt"] for output in outputs]
-    desk.open(path.name)
-    page, errors = desk.page, sum("raises-exception" in tags(cell) for cell in code)
-    # Nothing has run, and the notebook is not trusted: pictures have their words, views are alive.
-    expect(page.locator(VIEWS)).to_have_count(views)
-    expect(page.locator(PICTURES)).to_have_count(len(alts))
-    for place, alt in enumerate(alts):
-        expect(page.locator(PICTURES).nth(place)).to_have_attribute("alt", alt)
+def test_what_is_stored_is_shown_before_anything_has_run(desk):
+    """All pictures and views of the course in one notebook, which is not trusted: pictures with words, living views."""
+    cells = [cell for path in NOTEBOOKS for cell in read(path).cells if cell.cell_type == "code"]
+    drawn = [cell for cell in cells if any("image/png" in output.get("data", {}) for output in cell.outputs)]
+    outputs = [output for cell in drawn for output in cell.outputs if "image/png" in output.get("data", {})]
+    alts = [output.metadata["image/png"]["alt"] for output in outputs if explore.MIME not in output.data]
+    desk.write("drawn.ipynb", *(new_code_cell(cell.source, outputs=cell.outputs) for cell in drawn))
+    desk.open("drawn.ipynb")
+    expect(desk.page.locator(VIEWS)).to_have_count(len(outputs) - len(alts))
+    pictures = desk.page.locator(PICTURES)
+    expect(pictures).to_have_count(len(alts))
+    assert pictures.evaluate_all("pictures => pictures.map(picture => picture.alt)") == alts
+    assert len(alts) > 20 and len(outputs) - len(alts) > 10
 
-    if path != NOTEBOOKS[0]:  # nbval has run them all; what JupyterLab makes of it does not depend on the notebook
-        return
+
+@pytest.fixture(scope="module")
+def half(desk):
+    """The name of a notebook: half of the first lesson, a picture, an error, and the lesson's end."""
+    cells = read(NOTEBOOKS[0]).cells
+    error = new_code_cell("1 / 0", metadata={"tags": ["raises-exception"]})
+    picture = new_code_cell("from helpers import draw\ndraw.bits(0x3F80, 'bfloat16')")
+    view = next(cell for cell in cells if "explore." in cell.source and cell.cell_type == "code")
+    desk.write("half.ipynb", *cells[: len(cells) // 2], view, picture, error, *cells[-3:])
+    return "half.ipynb"
+
+
+def test_run_all(desk, half):
+    desk.open(half)
+    code = [cell for cell in nbformat.read(desk.folder / half, as_version=4).cells if cell.cell_type == "code"]
     desk.run_all(len(code))
-    loud = page.locator("[data-mime-type$=stderr], [data-mime-type$=error]").all_text_contents()
-    assert len(loud) == errors and all(text.startswith("-----") for text in loud), loud  # tracebacks, and nothing else
+    page = desk.page
+    (loud,) = page.locator("[data-mime-type$=stderr], [data-mime-type$=error]").all_text_contents()
+    assert loud.startswith("-----")  # the traceback, and nothing else
     prompts = page.locator(".jp-CodeCell .jp-InputPrompt").all_text_contents()
     assert [prompt.strip() for prompt in prompts] == ["" if folded(c) else f"[{k}]:" for k, c in enumerate(code, 1)]
-    expect(page.locator(VIEWS)).to_have_count(views)
-    expect(page.locator(PICTURES)).to_have_count(len(alts))
-    assert all(page.locator(PICTURES).evaluate_all("pictures => pictures.map((picture) => picture.alt)"))
+    assert any(map(folded, code))
+    expect(page.locator(VIEWS)).to_have_count(1)
+    expect(page.locator(PICTURES)).to_have_attribute("alt", re.compile("^Bits"))
     assert page.locator(".jp-Dialog, .Toastify__toast").count() == 0
 
 
@@ -109,7 +124,7 @@ def test_a_view_answers_while_the_kernel_is_busy(desk, live):
 
 def test_plain_keys_stay_in_the_view(desk, live):
     cells, count = desk.page.locator(".jp-Cell"), desk.page.locator(".jp-Cell").count()
-    live["roofline"].get_by_role("button", name="Draw the roof").click()
+    live["roofline"].get_by_role("button", name="Show the answer").click()
     for role, name in (("combobox", "op"), ("slider", "ridge")):
         place = live["roofline"].get_by_role(role, name=name, exact=True)
         place.focus()
@@ -139,30 +154,21 @@ def test_a_view_lives_before_anything_has_run_and_after_a_restart(desk):
     expect(shown(view, "code")).to_have_text("0x3f80")
 
 
-@pytest.mark.parametrize(
-    ("data", "found"),
-    [
-        ("live", ".course-view"),  # with a widget, and no stored view
-        (
-            "stored | {explore.MIME: {'view': 'unheard', 'state': {}, 'given': '{}'}}",
-            "pre:has-text('Interactive view')",
-        ),
-    ],
-)
-def test_another_front_end_has_the_widget_and_an_unknown_view_its_words(desk, data, found):
+def test_another_front_end_has_the_widget_and_an_unknown_view_its_words(desk):
     desk.write(
         "other.ipynb",
-        "import os",
-        "from helpers import explore",
-        "view = explore.float_bits(1.0)",
-        "stored, metadata = view._repr_mimebundle_()",
+        "import os\nfrom IPython.display import display\nfrom helpers import explore",
+        "stored, metadata = explore.float_bits(1.0)._repr_mimebundle_()",
         "del os.environ['JPY_SESSION_NAME']",
-        "live = view._repr_mimebundle_()[0]; del live[explore.MIME]",
-        f"from IPython.display import display\ndisplay({data}, metadata=metadata, raw=True)",
+        "live = explore.float_bits(1.0)._repr_mimebundle_()[0]; del live[explore.MIME]",  # a widget, and no stored view
+        "unheard = stored | {explore.MIME: {'view': 'unheard', 'state': {}, 'given': '{}'}}",
+        "display(live, metadata=metadata, raw=True)",
+        "display(unheard, metadata=metadata, raw=True)",
     )
     desk.open("other.ipynb")
     desk.run_all(7)
-    expect(desk.page.locator(f".jp-OutputArea-output {found}")).to_have_count(1)
+    expect(desk.page.locator(f".jp-OutputArea-output {VIEWS}")).to_have_count(1)
+    expect(desk.page.locator(".jp-OutputArea-output pre:has-text('Interactive view')")).to_have_count(1)
 
 
 def test_a_check_names_the_mistake_and_hint_and_solution_unfold(desk):
@@ -235,9 +241,9 @@ def of_bits(view):
 def of_roofline(view):
     (flops, nbytes), roof = view.cost(view.op), view.roof_of(view.op)
     rate = roof.attainable(flops / nbytes)
-    sheet = explore.roofline(machine=view.machine, dtype=view.dtype).roof
+    sheet = specs.find(view.machine)
     return {
-        "answer ridge": si(sheet.ridge, "FLOP/B"),
+        "answer ridge": si(sheet.peak(view.dtype) / sheet.bandwidth, "FLOP/B"),
         "bound": {"memory": "waits for memory", "compute": "computes"}[roof.bound(flops, nbytes)],
         "flops": si(flops, "FLOP"),
         "bytes": si(nbytes, "B"),
@@ -321,7 +327,7 @@ MAKERS |= {"timed_ops": timed_ops}
 def test_every_number_of_random_states_is_that_of_python(page, kind):
     rng, view, (choose, told) = random.Random(0), MAKERS[kind](), STATES[kind]
     states, expected = [], []
-    for _ in range(60):
+    for _ in range(30):
         choose(rng, view)
         states.append(view.state)
         expected.append({name: str(value) for name, value in told(view).items()})
@@ -334,17 +340,24 @@ def test_every_number_of_random_states_is_that_of_python(page, kind):
         assert browsers == pythons, state
 
 
+# The code that is shown after each of these numbers is typed.
+TYPED = """(view, numbers) => numbers.map((number) => {
+    const field = view.querySelector("input[aria-label^=number]");
+    field.value = number;
+    field.dispatchEvent(new Event("change", {bubbles: true}));
+    return view.querySelector("[data-shown=code]").textContent;
+})"""
+
+
 @pytest.mark.parametrize("name", formats.FORMATS)
 def test_a_typed_number_is_rounded_as_in_python(page, name):
     fmt, rng = formats.FORMATS[name], random.Random(name)
     view = page(fragment(explore.float_bits(1.0, fmt))).locator(VIEWS)
-    number, code = view.get_by_role("textbox", name="number"), shown(view, "code")
     ties = [fmt.smallest_subnormal * half for half in (0.5, 1.5, 2.5) if fmt.bits < 64]
     powers = [rng.choice((-1, 1)) * rng.uniform(1, 2) * 2.0 ** rng.uniform(-fmt.bias, fmt.bias) for _ in range(6)]
-    for value in [*ties, 1 + fmt.eps / 2, 1 + 1.5 * fmt.eps, -0.0, fmt.max, fmt.max * 1.01, math.inf, *powers]:
-        number.fill(repr(value))
-        number.press("Enter")
-        expect(code).to_have_text(f"0x{formats.encode(value, fmt):0{-(-fmt.bits // 4)}x}")
+    values = [*ties, 1 + fmt.eps / 2, 1 + 1.5 * fmt.eps, -0.0, fmt.max, fmt.max * 1.01, math.inf, *powers]
+    codes = view.evaluate(TYPED, list(map(repr, values)))
+    assert codes == [f"0x{formats.encode(value, fmt):0{-(-fmt.bits // 4)}x}" for value in values]
 
 
 # By mouse, finger and key: what is touched, how, and what the view then says.
@@ -519,12 +532,12 @@ def test_an_exported_view_is_live(chromium, tmp_path, kind):
     assert opened.url == slide  # the keys have turned no slide
 
 
-def test_live_slides_are_walked_by_one_key(desk):
-    cells = read(NOTEBOOKS[0]).cells
+def test_live_slides_are_walked_by_one_key(desk, half):
+    desk.open(half)
+    cells = nbformat.read(desk.folder / half, as_version=4).cells
     shown = [place for place, cell in enumerate(cells) if slide_type(cell) not in ("notes", "skip")]
     starts = {place for place in shown if slide_type(cells[place]) in ("slide", "subslide")}
     code = {place for place in shown if cells[place].cell_type == "code"}
-    desk.open(NOTEBOOKS[0].name)
     desk.do("notebook:clear-all-cell-outputs")
     desk.do("deck:toggle")
     desk.until("() => document.querySelector('.jp-deck-mod-visible')")

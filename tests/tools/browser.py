@@ -22,6 +22,7 @@ from typing import Any
 
 import nbformat
 import pytest
+from nbformat import NotebookNode
 
 from tests.tools.course import HURRY, ROOT
 
@@ -163,10 +164,14 @@ class Desk:
             panel.close();
         }""")
 
-    def write(self, name: str, *cells: str) -> None:
-        """Make a notebook of these code cells, when the open one, which may have its name, is saved and closed."""
+    def write(self, name: str, *cells: str | NotebookNode) -> None:
+        """Make a notebook of these cells, when the open one, which may have its name, is saved and closed.
+
+        A text is a code cell.
+        """
         self.close()
-        notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in cells])
+        made = [cell if isinstance(cell, NotebookNode) else nbformat.v4.new_code_cell(cell) for cell in cells]
+        notebook = nbformat.v4.new_notebook(cells=made)
         notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3 (ipykernel)"}
         nbformat.write(notebook, self.folder / name)
 
