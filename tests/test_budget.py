@@ -351,20 +351,19 @@ NONSENSE = [
 
 
 @pytest.mark.parametrize(("value", "error", "words"), NONSENSE, ids=lambda value: repr(value)[:12])
+@pytest.mark.parametrize("size", ["batch", "tokens", "devices"])
+def test_what_is_no_number_of_things_is_refused(size, value, error, words):
+    with pytest.raises(error, match=f"{size} {words}"):
+        budget.training(**ONE | {size: value})
+
+
 @pytest.mark.parametrize(
     ("name", "size"),
     [(name, size) for name in PUBLIC for size in ("batch", "tokens") if size == "tokens" or name not in OF_ONE_TEXT],
 )
-def test_what_is_no_number_of_texts_or_tokens_is_refused(name, size, value, error, words):
-    with pytest.raises(error, match=words):
-        PUBLIC[name](**ONE | {size: value})
-
-
-@pytest.mark.parametrize(("value", "error", "words"), NONSENSE, ids=lambda value: repr(value)[:12])
-@pytest.mark.parametrize("function", [budget.training, budget.decoding], ids=["training", "decoding"])
-def test_what_is_no_number_of_devices_is_refused(function, value, error, words):
-    with pytest.raises(error, match="^devices " + words):
-        function(**ONE, devices=value)
+def test_no_function_takes_less_than_one_text_or_token(name, size):
+    with pytest.raises(ValueError, match=r"is a whole number of at least 1, got 0$"):
+        PUBLIC[name](**ONE | {size: 0})
 
 
 @pytest.mark.parametrize(
