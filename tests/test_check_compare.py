@@ -100,6 +100,23 @@ def test_the_value_and_the_reason_are_hidden_until_there_is_a_guess(nothing):
     assert said(nothing, 12345, "B", about="cache_repeated") == words
 
 
+@pytest.mark.parametrize(
+    ("value", "options", "answer"),
+    [
+        (64e6, {"unit": "B", "because": "It reads and writes."}, "It is 64 MB. It reads and writes."),
+        (2.5, {"measured": True}, "Where this was measured, it is 2.5."),
+        (["view", "copy"], {}, "It is ['view', 'copy']."),
+        (Hostile(), {}, "It is an object of type Hostile."),
+        (math.nan, {"measured": True}, ""),
+    ],
+)
+def test_before_a_guess_the_answer_goes_along_unseen_for_pages_and_slides(value, options, answer):
+    data, metadata = compare(..., value, **options)._repr_mimebundle_()
+    assert list(data) == ["text/plain"] and data["text/plain"].startswith("Predict first")
+    assert metadata == ({"answer": answer} if answer else {})
+    assert not compare(1, value, **options)._repr_mimebundle_()[1]
+
+
 def test_the_reason_is_said_after_a_guess():
     assert said(12345, 12345, because="So many.").endswith("exactly right. So many.")
 

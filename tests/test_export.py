@@ -12,7 +12,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 
 from helpers.export import cells
 from helpers.export.__main__ import main
-from tests.tools import browser
+from tests.tools import browser, course
 from tests.tools.course import NOTEBOOKS, ROOT, exercises, read, tags
 
 pytest.importorskip("latex2mathml", reason="the extra 'teach' is not installed")
@@ -95,8 +95,15 @@ def test_nobody_but_the_speaker_sees_notes_hints_and_solutions_unfolded(both):
         assert found.count("Hint") == found.count("Solution") == len(exercises(notebook))
     kinds = [cells.slide_type(cell) for cell in notebook.cells]
     assert sum(words.startswith("For the teacher") for words in notes) == kinds.count("notes")
-    public = {fold.summary.get_text() for fold in talk.find_all("details") if not fold.find_parent("aside")}
-    assert not public & set(notes)
+    assert len(talk.find_all("details")) == len(notes)
+
+
+def test_a_deck_loses_no_word_of_the_lesson(both):
+    notebook, page, talk = both
+    left_out = [course.plain(cell.source) for cell in notebook.cells if cells.slide_type(cell) == "skip"]
+    told, left_out = (re.sub(r"\W+", "", part) for part in (talk.select_one(".slides").get_text(), "".join(left_out)))
+    for paragraph in page.select("main > p, main > blockquote > p, main > ul > li"):
+        assert re.sub(r"\W+", "", paragraph.get_text()) in told + left_out, paragraph
 
 
 def test_pages_have_the_notes_if_asked(tmp_path):
@@ -113,9 +120,10 @@ def test_pages_have_the_notes_if_asked(tmp_path):
         ("n = 2\nexplore.roofline(n)", "n = 2"),
         ("assert a\nassert b", "assert a\nassert b"),
         ("withdraw.all()", "withdraw.all()"),
+        ("guess = ...  # GB\n\nx = 1\ncompare(guess, x)", "x = 1"),
     ],
 )
-def test_slides_show_neither_asserts_nor_the_call_that_draws(tmp_path, source, shown):
+def test_slides_show_neither_asserts_nor_guesses_nor_the_call_that_draws(tmp_path, source, shown):
     assert cells.lesson_code(source) == shown
 
 
@@ -126,30 +134,66 @@ def test_folded_code_unfolds_on_a_page_and_is_not_on_a_slide(tmp_path):
     assert not exported(tmp_path, given).select(".code")
 
 
-def test_on_paper_a_guess_asks_for_a_pencil(tmp_path):
-    cell = new_code_cell("guess = ...\ncompare(guess, 3)", outputs=[new_output("display_data", {"text/plain": "run"})])
-    for kind in ("pages", "slides"):
-        assert exported(tmp_path, cell, kind=kind).select_one(".output").get_text().startswith("Write your guess down")
+PNG = new_output("display_data", {"image/png": ""}, metadata={"image/png": {"alt": "", "width": 1}})
 
 
-def test_slide_types_make_sections_slides_and_fragments(tmp_path):
-    given = {
-        "a": "slide",
-        "note": "notes",
-        "b": "",
-        "c": "fragment",
-        "d": "",
-        "e": "fragment",
-        "gone": "skip",
-        "f": "subslide",
-    }
-    talk = exported(tmp_path, *(text(*one) for one in given.items()), new_code_cell("import torch"), text("g", "slide"))
-    for before, after, parts in (("[", "]", talk.select(".fragment")), ("(", ")", talk.select("aside"))):
-        for part in parts:
-            part.insert(0, before), part.append(after)
-    sections = talk.select_one(".slides").find_all("section", recursive=False)
-    shown = [[" ".join(slide.get_text(" ").split()) for slide in section.find_all("section")] for section in sections]
-    assert shown[1:] == [["a ( note ) b [ c d ] [ e ]", "f"], ["g"]]
+def code(source, *outputs, **metadata):
+    return new_code_cell(source, outputs=list(outputs), metadata=metadata)
+
+
+def guess(answer="It is 3, since."):
+    asked = new_output("display_data", {"text/plain": "Predict first"}, metadata={"answer": answer} if answer else {})
+    return code("guess = ...\n\nn = 3\ncompare(guess, n)", asked)
+
+
+def test_a_guess_asks_for_a_pencil_and_hides_its_answer(tmp_path):
+    page = exported(tmp_path, guess(), kind="pages")
+    assert page.select_one(".output").get_text() == "Write your guess down before you go on."
+    assert page.select_one("details:not([open])").get_text() == "What comes outIt is 3, since."
+    assert not exported(tmp_path, guess(""), kind="pages").details
+    slide = exported(tmp_path, guess()).select_one(".guess")
+    hidden = slide.select_one(".fragment").extract()
+    assert slide.select_one(".output").get_text() == "Write your guess down."
+    assert [" ".join(part.get_text().split()) for part in hidden.select(".code, .output")] == [
+        "n = 3",
+        "It is 3, since.",
+    ]
+
+
+LONG = "This explains in many words, and nobody needs them on a slide, what all have seen."
+HINT = "<details><summary>Hint</summary>\n\nh\n\n</details>"
+ANSWER = f"<details><summary>Answer</summary>\n\n{LONG}\n\n</details>"
+PENCIL = "Write your guess down."
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ([text("a", "slide"), text(f"Short.\n\n{LONG}\n\nIs **it**?")], [("text", "a Short. Is it ?", LONG)]),
+        ([text("a", "slide"), text("n", "notes"), text("gone", "skip"), code("import x")], [("text", "a", "n")]),
+        ([text("a", "slide"), text("b", "fragment"), text("c", "subslide")], [("text", "a b", ""), ("text", "c", "")]),
+        ([text("a", "slide"), code("x = 1\nx", PNG), text(LONG)], [("text", "a x = 1 x", ""), ("picture", "", LONG)]),
+        ([text("A:", "slide"), code("draw.x()", PNG), text("> T")], [("picture", "", "A:"), ("text", "T", "")]),
+        ([text("## a\n\nb?", "slide"), guess(), text("> T")],
+         [("guess", f"a b? {PENCIL} [ n = 3 It is 3, since. T ]", "")]),
+        ([text("a?", "slide"), code("x"), guess("")], [("guess", f"a? x {PENCIL} [ n = 3 ]", "")]),
+        ([text("a", "slide"), code("x"), text("b?"), guess("")],
+         [("text", "a x", ""), ("guess", f"b? {PENCIL} [ n = 3 ]", "")]),
+        ([text("a?", "slide"), text(ANSWER), code("", PNG)],
+         [("text", "a?", ""), ("picture", "", ""), ("answer", LONG, "")]),
+        ([text("## Recap", "slide"), text(LONG)], [("text", f"Recap {LONG}", "")]),
+        ([text("## Exercises", "slide"), text(f"### Exercise 1\n\n{LONG}", "subslide"), text(HINT, "subslide")],
+         [("exercise", "Exercises", ""), ("exercise", f"Exercise 1 {LONG}", "Hint h")]),
+    ],
+)  # fmt: skip
+def test_what_a_slide_shows_and_what_its_speaker_says(tmp_path, given, expected):
+    talk, found = exported(tmp_path, *given), []
+    for fragment in talk.select(".fragment"):
+        fragment.insert(0, " [ "), fragment.append(" ] ")
+    for slide in talk.select(".slides > section:last-child > section"):
+        notes = " ".join(" ".join(note.extract().get_text(" ").split()) for note in slide.select("aside"))
+        found.append((slide["class"][0], " ".join(slide.get_text(" ").split()), notes))
+    assert found == expected
 
 
 @pytest.mark.parametrize("stem", STEMS)

@@ -18,24 +18,32 @@ NOTES = re.compile(
     r"\*\*Usual wrong answer\.\*\* \S.*?\n\n</details>",
     re.DOTALL,
 )
-SHOW = "slide => { const {h, v} = Reveal.getIndices(slide); Reveal.slide(h, v, 99); return [h + 1, v + 1]; }"
-# How far what a slide holds runs over it, down and to the right; a Range also sees text that runs out of its element.
-OVER = """(slide, open) => {
-  slide.querySelectorAll('details').forEach(details => { if (!details.closest('aside')) details.open = open; });
-  const range = document.createRange();
+# Of each slide where it is, whether it opens with a heading, how far what it holds runs over it, down and to the right
+# (a Range also sees text that runs out of its element), the width and the height of its pictures and views, and what is
+# written in a view in smaller letters than the last row can read.
+SEEN = """() => [...document.querySelectorAll('.slides > section > section')].map(slide => {
+  const {h, v} = Reveal.getIndices(slide), range = document.createRange(), box = part => part.getBoundingClientRect();
+  Reveal.slide(h, v, 99);
   range.selectNodeContents(slide);
-  const seen = [...slide.querySelectorAll('.outputs')].filter(outputs => outputs.getClientRects().length);
-  const low = Math.max(0, ...seen.map(outputs => outputs.getBoundingClientRect().bottom));
-  const held = range.getBoundingClientRect(), box = slide.getBoundingClientRect();
   const {paddingBottom, paddingRight} = getComputedStyle(slide);
-  const right = held.right - box.right + parseFloat(paddingRight);
-  return [Math.max(held.bottom, low) - box.bottom + parseFloat(paddingBottom), right];
-}"""
-
-# What is written in a view in smaller letters than the last row can read.
-SMALL = """slide => [...slide.querySelectorAll('.course-view *')].filter(part => part.getClientRects().length
-  && !part.closest('.calm') && [...part.childNodes].some(node => node.nodeType == Node.TEXT_NODE && node.data.trim())
-  && parseFloat(getComputedStyle(part).fontSize) < 18).map(part => part.textContent)"""
+  const seen = [...slide.querySelectorAll('.outputs')].filter(part => part.getClientRects().length);
+  const low = Math.max(box(range).bottom, ...seen.map(part => box(part).bottom));
+  const pictures = [...slide.querySelectorAll('.output > img, [data-view]')].map(part => {
+    const {width, height} = box(part), {naturalWidth, naturalHeight} = part;
+    const scale = Math.min(width / naturalWidth, height / naturalHeight);
+    return part.dataset.view ? [width, height] : [scale * naturalWidth, scale * naturalHeight];
+  });
+  const small = [...slide.querySelectorAll('.course-view *')].filter(part => part.getClientRects().length
+    && !part.closest('.calm') && [...part.childNodes].some(node => node.nodeType == Node.TEXT_NODE && node.data.trim())
+    && parseFloat(getComputedStyle(part).fontSize) < 18).map(part => part.textContent);
+  return {
+    small, name: `${h + 1}/${v + 1} ${slide.innerText.slice(0, 60)}`, kind: slide.classList[0], pictures,
+    titled: slide.firstElementChild.matches('h1, h2, h3'),
+    down: low - box(slide).bottom + parseFloat(paddingBottom),
+    right: box(range).right - box(slide).right + parseFloat(paddingRight),
+  };
+})"""
+WIDTH, HEIGHT = 1280, 720
 
 
 @pytest.fixture(params=NOTEBOOKS, ids=lambda path: path.stem)
@@ -75,7 +83,7 @@ def context():
     """A browser without a network, where there is one."""
     browser.skip(browser.lacking())
     with browser.chromium() as found:
-        context = found.new_context(viewport={"width": 1280, "height": 720}, offline=True)
+        context = found.new_context(viewport={"width": WIDTH, "height": HEIGHT}, offline=True)
         context.set_default_timeout(1000 * browser.PATIENCE)
         yield context
 
@@ -101,17 +109,17 @@ def opened(context, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_slide_fits_on_the_screen_and_is_read_from_the_last_row(path, opened):
-    slides, wrong = opened(path).query_selector_all(".slides > section > section"), []
-    assert len(slides) > 10
+def test_a_slide_has_a_heading_and_fits_and_is_read_from_the_last_row(path, opened):
+    slides = opened(path).evaluate(SEEN)
+    assert len(slides) > 10 and all(slide["titled"] for slide in slides)
+    # A space may hang at the end of a line.
+    assert not [slide for slide in slides if slide["down"] > 1.5 or slide["right"] > 12.5 or slide["small"]]
     for slide in slides:
-        place = slide.evaluate(SHOW)
-        down, right = map(max, *(slide.evaluate(OVER, unfolded) for unfolded in (False, True)))
-        if down > 1.5 or right > 12.5:  # a space may hang at the end of a line
-            wrong.append(f"slide {place} by {down:.0f} px down, {right:.0f} right: {slide.inner_text()[:50]!r}")
-        if small := slide.evaluate(SMALL):
-            wrong.append(f"slide {place} has letters that are too small: {small[:5]}")
-    assert not wrong, "\n".join(wrong)
+        if slide["kind"] == "picture":
+            [(width, height)] = slide["pictures"]
+            assert width >= 0.8 * WIDTH or height >= 0.7 * HEIGHT, slide["name"]
+        else:
+            assert not slide["pictures"] or slide["kind"] == "exercise", slide["name"]
 
 
 PARAGRAPHS = "<p style='height: 400px'>a</p><p style='height: 100px'>b</p><p style='height: 200px'>c</p>"

@@ -24,9 +24,17 @@ _MEASURED_RATIO = 0.25  # relative, since measurements scatter
 
 
 class Comparison(str):
-    """A guess beside what came out, and how far apart they are: a sentence, shown without quotes."""
+    """A guess beside what came out, and how far apart they are: a sentence, shown without quotes.
 
+    Before there is a guess, `answer` says what came out. It goes with the output, where no front end shows it, to the
+    slides and pages that are made of a stored notebook.
+    """
+
+    answer = ""
     __repr__ = str.__str__
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, str], dict[str, str]]:
+        return {"text/plain": str(self)}, {"answer": self.answer} if self.answer else {}
 
 
 def compare(
@@ -49,10 +57,12 @@ def compare(
     `about` names the guess on the list `GUESSES`, whose sentences are said after one was made: in the cell they would
     give it away. Never raises.
     """
+    listed = guess_named(about) if about else Guess()
     if _is_missing(guess):
         in_unit = f" in {unit}" if unit else ""
-        return Comparison(f"Predict first: replace the ... by your guess{in_unit} and run the cell again.")
-    listed = guess_named(about) if about else Guess()
+        ask = Comparison(f"Predict first: replace the ... by your guess{in_unit} and run the cell again.")
+        ask.answer = _answer(value, unit, bool(measured), [listed.because, because] if listed else [])
+        return ask
     if listed is None:
         return Comparison(no_guess(about))
     try:
@@ -67,6 +77,19 @@ def compare(
         return Comparison(first_short(*(" ".join(filter(None, form)) for form in forms), longest=_TWO_LINES))
     except Exception as error:
         return Comparison(f"Your guess {printable(guess)} cannot be compared ({error_text(error)}): write another one.")
+
+
+def _answer(value: Any, unit: str, measured: bool, why: list[str]) -> str:
+    """What came out, and why; "" for what cannot be said or measured."""
+    try:
+        found = number(value, unit)
+        if found is not None and math.isnan(found):
+            return ""
+        text = printable(plain(value)) if found is None else _with_unit(found, unit)
+        where = "Where this was measured, it" if measured else "It"
+        return " ".join(filter(None, [f"{where} is {text}.", *why]))
+    except Exception:
+        return ""
 
 
 def _is_missing(guess: Any) -> bool:

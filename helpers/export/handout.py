@@ -56,10 +56,16 @@ def checks(source: str) -> dict[str, str]:
 
 
 def for_students(notebook: NotebookNode) -> NotebookNode:
-    """The notebook without solutions and teacher's notes, changed in place. Stubs, hints, guesses, pictures stay."""
+    """The notebook without solutions, answers and teacher's notes, changed in place.
+
+    Stubs, hints, guesses and pictures stay.
+    """
     notebook.cells = [
         cell for cell in notebook.cells if slide_type(cell) != "notes" and not cell.source.startswith(_SOLUTION)
     ]
+    for cell in notebook.cells:
+        for output in cell.get("outputs", ()):
+            output.get("metadata", {}).pop("answer", None)  # what comes out of a guess
     return notebook
 
 

@@ -6,6 +6,7 @@ where there is none, a view is stored in words alone, and that is said. Printed 
 reader. The picture of the README is drawn anew, too.
 """
 
+import re
 import sys
 import time
 from base64 import b64encode
@@ -32,7 +33,8 @@ def clean(notebook: NotebookNode) -> NotebookNode:
             if "data" in output:
                 # A stored model id points at a widget that is gone; the picture and the words beside it remain.
                 output.data.pop(_WIDGET, None)
-                output.metadata = NotebookNode({k: v for k, v in output.metadata.items() if k.startswith("image/")})
+                is_kept = re.compile(r"image/|answer$").match
+                output.metadata = NotebookNode({k: v for k, v in output.metadata.items() if is_kept(k)})
             if output.output_type == "error":  # the traceback names files of this machine
                 output.traceback = [f"{output.ename}: {output.evalue}"]
     return notebook
