@@ -161,6 +161,8 @@ def _place(cell: NotebookNode, stack: list[Slide]) -> None:
     elif is_guess(cell):
         _place_guess(cell, stack)
     elif is_exercise(cell):
+        if stack[-1].kind == "picture":
+            stack.append(Slide("exercise"))
         stack[-1].put(_on_paper(cell))
     else:
         _place_code(cell, stack)
