@@ -7,7 +7,7 @@
 - specs: what vendors promise; find(device name), and the MFU against a known peak
 - roofline: a machine as peak and bandwidth: ridge, attainable FLOP/s, seconds and bound of a cost
 - formats: floating-point formats as values; decode, encode, neighbours
-- storage: where elements are; layout, offset_of, same_storage, touched_bytes, plan_view
+- storage: where elements are; layout, offset_of, same_storage, touched_bytes
 - flops: the rules for the FLOPs of one op
 - timing: measure(function), a time with its spread, and whether it was disturbed
 - model: the block and the GPT of the course in named dimensions, and published configurations; read_config(card)

@@ -1,6 +1,5 @@
-"""Where the elements of a tensor are: the index law, shared storages, the bytes of a view, and which views exist."""
+"""Where the elements of a tensor are: the index law, shared storages and the bytes of a view."""
 
-import itertools
 import math
 import operator
 from collections.abc import Iterable, Sequence
@@ -144,82 +143,6 @@ def _marked(steps: Iterable[tuple[int, int]], unit: int = 1) -> int:
             places |= places << (more * (step // unit))
             done += more
     return places
-
-
-@dataclass(frozen=True)
-class ViewPlan:
-    """Whether a view of another shape exists: its stride, or None, and the rule that decides it in a sentence."""
-
-    stride: tuple[int, ...] | None
-    reason: str
-
-
-def plan_view(shape: Sequence[int], stride: Sequence[int], wanted: Sequence[int]) -> ViewPlan:
-    """What `view(wanted)` gives for a tensor of this shape and stride, and why.
-
-    >>> plan_view((3, 4), (4, 1), (2, 6)).stride
-    (6, 1)
-    >>> plan_view((4, 3), (1, 4), (12,)).reason
-    'dimensions 0 and 1 must merge, but stride 1 is not 3 × 4'
-
-    Dimensions can always be split. Two neighbours k and k + 1 can merge if stride[k] = size[k + 1] · stride[k + 1].
-    One -1 in `wanted` stands for what is left. Raises ValueError for negative numbers or different lengths.
-    """
-    _require_strided(shape, stride)
-    numel = math.prod(shape)
-    wanted = list(wanted)
-    if wanted.count(-1) == 1:
-        known = -math.prod(wanted)
-        if known == 0:
-            return ViewPlan(None, "the size of -1 cannot be told beside a size of 0")
-        wanted[wanted.index(-1)] = numel // known
-    if any(size < 0 for size in wanted) or math.prod(wanted) != numel:
-        return ViewPlan(None, f"the shape {tuple(wanted)} does not have {numel} elements")
-    if numel == 0:
-        same_shape = tuple(wanted) == tuple(shape)
-        found = tuple(stride) if same_shape else _dense(wanted)
-        return ViewPlan(found, "a tensor without elements has every view of 0 elements")
-    return _fill_runs(shape, stride, wanted)
-
-
-def _fill_runs(shape: Sequence[int], stride: Sequence[int], wanted: Sequence[int]) -> ViewPlan:
-    """Cut each run of dimensions that can merge into wanted sizes."""
-    runs = _runs(shape, stride)
-    result: list[int] = []
-    for run, following in itertools.zip_longest(runs, runs[1:]):
-        sizes = _take(wanted[len(result) :], math.prod(shape[k] for k in run))
-        if sizes is None:  # a wanted size reaches beyond this run, so the next one would have to merge
-            last, first = run[-1], following[0]
-            needed = f"{shape[first]} × {stride[first]}"
-            reason = f"dimensions {last} and {first} must merge, but stride {stride[last]} is not {needed}"
-            return ViewPlan(None, reason)
-        result += [stride[run[-1]] * dense for dense in _dense(sizes)]
-    result += [1] * (len(wanted) - len(result))  # sizes of 1 at the end
-    return ViewPlan(tuple(result), "wherever dimensions must merge, stride[k] = size[k + 1] · stride[k + 1]")
-
-
-def _runs(shape: Sequence[int], stride: Sequence[int]) -> list[list[int]]:
-    """The dimensions, with neighbours that can merge in one list; a size of 1 takes no steps and is left out."""
-    runs: list[list[int]] = []
-    for k, size in enumerate(shape):
-        if size == 1:
-            continue
-        if runs and stride[runs[-1][-1]] == size * stride[k]:
-            runs[-1].append(k)
-        else:
-            runs.append([k])
-    return runs
-
-
-def _take(sizes: Sequence[int], numel: int) -> Sequence[int] | None:
-    """The first of these sizes that multiply to `numel`; None if there are none."""
-    products = list(itertools.accumulate(sizes, operator.mul))
-    return sizes[: products.index(numel) + 1] if numel in products else None
-
-
-def _dense(shape: Sequence[int]) -> tuple[int, ...]:
-    """The strides of a contiguous tensor."""
-    return tuple(math.prod(max(size, 1) for size in shape[k + 1 :]) for k in range(len(shape)))
 
 
 def _require_strided(shape: Sequence[int], stride: Sequence[int]) -> None:

@@ -1,11 +1,11 @@
-"""Storage arithmetic against torch's own indexing, addresses and views."""
+"""Storage arithmetic against torch's own indexing and addresses."""
 
 import itertools
 
 import numpy as np
 import pytest
 import torch
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from helpers import storage
@@ -66,34 +66,6 @@ def test_layout_is_torchs_own(t):
     assert found.contiguous == t.is_contiguous()
 
 
-@given(ANY, st.data())
-@settings(max_examples=300)
-def test_plan_view_agrees_with_view(t, data):
-    wanted = list(data.draw(st.sampled_from(factorings(t.numel()))))
-    if wanted and t.numel() and data.draw(st.booleans()):
-        wanted[data.draw(st.integers(0, len(wanted) - 1))] = -1
-    plan = storage.plan_view(t.shape, t.stride(), wanted)
-    try:
-        result = t.view(wanted)
-    except RuntimeError:
-        assert plan.stride is None
-        assert "must merge, but stride" in plan.reason
-    else:
-        moving = [k for k, size in enumerate(result.shape) if size > 1]
-        assert len(plan.stride) == result.dim()
-        assert [plan.stride[k] for k in moving] == [result.stride(k) for k in moving]
-        if t.numel() == 0:
-            assert plan.stride == result.stride()
-
-
-def factorings(numel):
-    """Shapes of up to three dimensions with that many elements."""
-    if numel == 0:
-        return [(0,), (2, 0), (0, 3, 1)]
-    divisors = [d for d in range(1, numel + 1) if numel % d == 0]
-    return [(numel,), *((d, e, numel // d // e) for d in divisors for e in divisors if numel // d % e == 0)]
-
-
 @pytest.mark.parametrize(
     ("shape", "stride", "expected"),
     [
@@ -137,27 +109,6 @@ def test_two_wrappers_of_one_memory_are_one_storage():
 
 
 @pytest.mark.parametrize(
-    ("shape", "stride", "wanted", "found", "reason"),
-    [
-        ((3, 4), (4, 1), (12,), (1,), "wherever dimensions must merge, stride[k] = size[k + 1] · stride[k + 1]"),
-        ((4, 3), (1, 4), (12,), None, "dimensions 0 and 1 must merge, but stride 1 is not 3 × 4"),
-        ((3, 4), (4, 1), (5, -1), None, "the shape (5, 2) does not have 12 elements"),
-        ((3, 4), (4, 1), (-1, -1), None, "the shape (-1, -1) does not have 12 elements"),
-        ((0, 3), (3, 1), (0, -1), None, "the size of -1 cannot be told beside a size of 0"),
-        ((0, 3), (3, 1), (3, 0), (1, 1), "a tensor without elements has every view of 0 elements"),
-    ],
-)
-def test_a_plan_gives_its_rule_in_words(shape, stride, wanted, found, reason):
-    assert storage.plan_view(shape, stride, wanted) == storage.ViewPlan(found, reason)
-    t = torch.empty_strided(shape, stride)
-    if found is None:
-        with pytest.raises(RuntimeError):
-            t.view(wanted)
-    else:
-        assert t.view(wanted).stride() == found
-
-
-@pytest.mark.parametrize(
     "function", [storage.layout, storage.touched_bytes, lambda t: storage.same_storage(torch.zeros(2), t)]
 )
 @pytest.mark.parametrize(
@@ -187,7 +138,7 @@ def test_what_has_no_storage_is_refused(function, make, error, words):
         (lambda x: storage.offset_of((0, -5), x), IndexError, "index -5 is outside a dimension of size 4"),
         (lambda x: storage.offset_of((0.5, 0), x), TypeError, "integer"),
         (lambda x: storage.distinct_offsets(x.shape, (1,)), ValueError, "one stride per dimension is needed"),
-        (lambda x: storage.plan_view((3,), (-1,), (3,)), ValueError, "no negative sizes or strides"),
+        (lambda x: storage.distinct_offsets((3,), (-1,)), ValueError, "no negative sizes or strides"),
     ],
 )
 def test_what_torch_refuses_is_refused(call, error, words):
