@@ -24,6 +24,7 @@ from helpers.check.wording import printable
 SECONDS = 4.0  # on a clock, that the search may take
 _OF_ONE = 0.3  # seconds of its own that one edited program may take
 _LONGEST_RANGE = 1_000_000
+_TELLING = 6  # characters of a place that is found again: -1 is not
 _LARGEST_POWER = 10_000  # bits of an integer
 _WORDS = {
     "operation": "look at the operation once more", "condition": "look at the condition once more",
@@ -264,8 +265,6 @@ def _shown(function: ast.FunctionDef, place: ast.AST) -> tuple[ast.AST, bool]:
     for node in ast.walk(function):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow) and _is_in(place, node.right):
             return node, True
-    if isinstance(place, ast.Name | ast.Constant):
-        for node in ast.walk(function):
-            if isinstance(node, ast.expr) and any(one is place for one in ast.iter_child_nodes(node)):
-                return node, False
-    return place, False
+    around = [node for node in ast.walk(function) if isinstance(node, ast.expr) and _is_in(place, node)]
+    telling = (node for node in reversed(around) if len(ast.unparse(node)) >= _TELLING)
+    return next(telling, place), False
