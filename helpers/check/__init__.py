@@ -14,7 +14,8 @@ How a check works
    `formulas` what is wrong with a function of numbers, `tensors` with tensors, lists and decisions; `nearest` edits the
    learner's own source in one step (`edits`, which the tests use for the slips of the solutions, too), and names the
    place where that makes it right, never the edit. Of a single value `values` asks after units and numbers of the
-   statement. Where no rule speaks, the folded hint is named.
+   statement. A table may say what each word of a choice would mean (`words`), and what holds of every right answer
+   (`laws`, tried on the learner's). Where no rule speaks, the folded hint is named.
 5. A right answer to an exercise with a `cost` is counted in `costs`, on the devices of the inputs, and beside the
    oracle's cost it may have `allowed_ratio`.
 6. `judge` makes the `Verdict`, two lines at most: the smallest call that differs, and one sentence. Of a single value
