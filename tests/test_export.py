@@ -16,10 +16,10 @@ from tests.tools import browser, course
 from tests.tools.course import NOTEBOOKS, ROOT, exercises, read, tags
 
 pytest.importorskip("latex2mathml", reason="the extra 'teach' is not installed")
-from helpers.export import documents
+from helpers.export import documents, glossary
 
 pytestmark = pytest.mark.slow
-STEMS = [*(path.stem for path in NOTEBOOKS), "index"]
+STEMS = [*(path.stem for path in NOTEBOOKS), "glossary", "index"]
 
 
 @pytest.fixture(scope="module")
@@ -39,15 +39,17 @@ def pages(folder):
 @pytest.fixture(scope="module", params=NOTEBOOKS, ids=lambda path: path.stem)
 def both(request, pages):
     """A notebook, its page and its deck."""
-    deck = documents.document("slides", request.param, {}, title=request.param.stem)
+    deck = documents.deck(request.param, {}, request.param.stem)
     return read(request.param), pages[request.param.stem], BeautifulSoup(deck, "html.parser")
 
 
-def exported(tmp_path, *given, kind="slides", **options):
+def exported(tmp_path, *given, kind="slides", notes=False):
     """What becomes of a notebook that opens as the course's do and goes on with these cells."""
     path, opening = tmp_path / "00_a.ipynb", text("# 00 A\n\n**Why?** 5 minutes", "slide")
     nbformat.write(new_notebook(cells=[opening, *given]), path)
-    return BeautifulSoup(documents.document(kind, path, {}, title="A", **options), "html.parser")
+    lessons = [documents.lesson(path, kind)]
+    html = documents.deck(path, {}, "A") if kind == "slides" else documents.pages(lessons, notes)[lessons[0].file]
+    return BeautifulSoup(html, "html.parser")
 
 
 def text(source, kind=""):
@@ -205,8 +207,10 @@ def test_links_lead_to_what_was_exported(pages, stem):
 
 
 def test_a_page_alone_links_to_no_other():
-    alone = BeautifulSoup(documents.document("pages", NOTEBOOKS[1], {}), "html.parser")
-    assert ".ipynb" not in str(alone.find_all("a"))
+    alone = documents.pages([documents.lesson(NOTEBOOKS[1], "pages")])
+    links = BeautifulSoup(alone[f"{NOTEBOOKS[1].stem}.html"], "html.parser").find_all("a", href=True)
+    inside = {link["href"].partition("#")[0] for link in links if not link["href"].startswith("https:")}
+    assert inside <= {*alone, ""} and len(alone) == 3
 
 
 def test_the_start_page_has_the_table_of_the_readme(pages):
@@ -236,9 +240,50 @@ def phone():
 
 
 @pytest.mark.parametrize("stem", STEMS)
-def test_a_page_fits_on_a_phone(phone, folder, stem):
+def test_a_page_fits_on_a_phone_and_its_figures_are_read(phone, folder, stem):
     phone.goto((folder / f"{stem}.html").as_uri())
     assert phone.evaluate("document.documentElement.scrollWidth") == 390
+    scales = phone.evaluate(
+        "[...document.querySelectorAll('.output > img')].map(i => i.getBoundingClientRect().width / i.naturalWidth)"
+    )
+    assert all(scale * 2 * 110 * 7 / 72 >= 12 for scale in scales)  # the smallest text has 7 points, at twice 110 dpi
+
+
+def test_pages_are_searched_and_followed_and_change_their_theme(phone, folder):
+    errors: list[Exception] = []
+    phone.on("pageerror", lambda error: errors.append(error))
+    phone.goto((folder / f"{NOTEBOOKS[5].stem}.html").as_uri())
+    phone.get_by_role("button", name="Switch between").click()
+    assert phone.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 23, 26)"
+    phone.locator("h2").nth(3).evaluate("heading => heading.scrollIntoView()")
+    heading = phone.locator("h2").nth(3).get_attribute("id")
+    phone.locator(f'.contents a[href="#{heading}"][aria-current]').wait_for()
+    phone.keyboard.press("/")
+    phone.keyboard.insert_text("nowhere <i>")
+    assert phone.locator("search ol").inner_text() == "Nothing is found."
+    phone.get_by_role("searchbox").fill("cache line")
+    phone.keyboard.press("Enter")
+    phone.wait_for_url("**/glossary.html#cache-line")
+    phone.get_by_role("link", name=NOTEBOOKS[2].stem[:2]).nth(1).wait_for()
+    assert not errors
+
+
+def test_a_word_is_explained_where_its_notebook_first_does_and_linked_from_elsewhere(pages):
+    defined = [dfn["id"] for page in pages.values() for dfn in page.find_all("dfn")]
+    words = [heading["id"] for heading in pages["glossary"].find_all("h2")]
+    assert sorted(defined) == [f"word-{word}" for word in sorted(words)] and len(words) > 90
+    for stem, page in pages.items():
+        assert all(len(link["data-says"]) > 10 for link in page.select("a.term"))
+        assert not page.select(":is(h1, h2, h3, a, pre) a.term")
+        assert stem in ("index", "glossary") or page.select("a.term")
+
+
+def test_the_glossary_takes_the_first_sentence_that_marks_a_word(tmp_path):
+    given = text("## b\n\nA ridge.\n\nOf two: its **ridge**, say, `peak`:\n\n- Its *ridge*. More **none**.")
+    path = tmp_path / "00_a.ipynb"
+    nbformat.write(new_notebook(cells=[given, text("**LoRA**", "notes")]), path)
+    [term] = glossary.glossary([path]).values()
+    assert (term.word, term.plain, term.section) == ("ridge", "Of two: its ridge, say, peak.", "b")
 
 
 def test_the_command_line(monkeypatch, capsys, tmp_path):

@@ -94,7 +94,7 @@ def opened(context, tmp_path):
     page, file = context.new_page(), tmp_path / "deck.html"
 
     def opened(path, body=""):
-        text = documents.document("slides", path, {}, title=path.stem)
+        text = documents.deck(path, {}, path.stem)
         if body:
             start, end = text.index("<section>"), text.rindex("</section>") + len("</section>")
             text = f"{text[:start]}<section>{body}</section>{text[end:]}"
