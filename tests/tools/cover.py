@@ -4,6 +4,8 @@
 """
 
 import io
+from collections.abc import Iterator
+from typing import Any
 
 from PIL import Image
 
@@ -12,6 +14,7 @@ from tests.tools import browser, still
 from tests.tools.course import ROOT
 
 PATH, FILM = ROOT / ".github" / "block.png", ROOT / ".github" / "roofline.gif"
+_LOOK, _STEP, _READ = 1800, 120, 3500  # milliseconds that a frame stands
 
 
 def card() -> dict[str, str]:
@@ -29,23 +32,46 @@ def store() -> None:
     PATH.write_bytes(png)
 
 
-def frames() -> list[Image.Image]:
-    """The view of the roofline in a browser, while the batch of a linear layer grows until it crosses the ridge."""
-    data, metadata = explore.roofline()._repr_mimebundle_()
-    head = '<meta charset="utf-8"><body style="background:white;font-family:sans-serif">'
-    page = head + explore.live({"data": data, "metadata": metadata})
+def _play(tab: Any) -> Iterator[int]:
+    """A reader places a prediction and sees the answer, then drags a layer along the roof; yields how long to look."""
+    yield _LOOK
+    yield from _drag(tab, tab.get_by_role("slider", name="your guess").locator(".knob"), 75)
+    yield _LOOK
+    tab.get_by_role("button", name="Show the answer").click()
+    tab.mouse.move(0, 0)
+    yield _READ
+    yield from _drag(tab, tab.get_by_role("slider", name="by its batch").locator(".mark"), 130)
+    yield _READ
+
+
+def _drag(tab: Any, part: Any, right: float) -> Iterator[int]:
+    box, steps = part.bounding_box(), 8
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    tab.mouse.move(x, y)
+    tab.mouse.down()
+    for step in range(1, steps + 1):
+        tab.mouse.move(x + right * step / steps, y)
+        yield _STEP
+    tab.mouse.up()
+    tab.mouse.move(0, 0)
+
+
+def frames() -> list[tuple[Image.Image, int]]:
+    """The roofline in a browser while its question is answered, each frame with the milliseconds that it stands."""
+    page = f'<meta charset="utf-8"><body style="background:white;font-family:sans-serif">{explore.live(_output())}'
     with browser.chromium() as opened:
-        tab = opened.new_page(viewport={"width": 760, "height": 420}, device_scale_factor=1.5)
+        tab = opened.new_page(viewport={"width": 900, "height": 470}, reduced_motion="reduce")
         tab.set_content(page)
-        shots, batch = [], tab.get_by_role("slider", name="batch")
-        batch.press("Home")
-        for _ in range(7):
-            shots.append(Image.open(io.BytesIO(tab.screenshot())))
-            for _ in range(2):
-                batch.press("ArrowRight")
-    return shots
+        tab.wait_for_selector("[data-live] svg")
+        return [(Image.open(io.BytesIO(tab.screenshot())), wait) for wait in _play(tab)]
+
+
+def _output() -> dict[str, Any]:
+    data, metadata = explore.roofline(batch=16)._repr_mimebundle_()
+    return {"data": data, "metadata": metadata}
 
 
 if __name__ == "__main__":
-    first, *rest = (shot.quantize(64, dither=Image.Dither.NONE) for shot in frames())
-    first.save(FILM, save_all=True, append_images=rest, duration=[1200, *[700] * (len(rest) - 1), 2500], loop=0)
+    shots, waits = zip(*frames(), strict=True)
+    first, *rest = (shot.convert("RGB").quantize(64, dither=Image.Dither.NONE) for shot in shots)
+    first.save(FILM, save_all=True, append_images=rest, duration=waits, loop=0)

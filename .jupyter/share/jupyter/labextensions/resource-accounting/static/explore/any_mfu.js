@@ -32,7 +32,7 @@ function scale(ui, guess) {
   const now = mfuOf(state);
   const marks = Object.entries({ published: state.published, ...state.marks }).sort(([, one], [, other]) => one - other);
   const top = 3.4 * em;
-  const tall = 1.35 * em; // a line for each mark, so that none lies on another
+  const tall = (ui.slide ? 1.15 : 1.35) * em; // a line for each mark, so that none lies on another
   const bottom = top + (marks.length + 0.6) * tall;
   const ticks = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5].map((x) => [
     s("path", { d: line([across(x), top], [across(x), bottom]), class: "grid" }),

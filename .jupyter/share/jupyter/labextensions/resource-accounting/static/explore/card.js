@@ -340,7 +340,7 @@ export default picture({
       ask?.marks && ask.guess.told && ask.marked.length > 0 && h("p", { class: "soft" }, "✓ marked rightly, ○ not marked, ✗ not one of them")];
     const opened = h("div", { class: "opened" }, ui.panel ?? hint, words);
     const full = ui.narrow || upto === 7 || (ui.slide && upto === 6 && now.letters.kv); // no room beside the table
-    const body = !full ? [h("div", { class: "beside" }, cells, opened), scale]
+    const body = !full ? [h("div", { class: "table-side" }, cells, opened), scale]
       : ui.slide ? [cells, ui.panel ? h("div", { class: "opened" }, ui.panel) : scale] : [cells, scale, opened];
     return [ask && asked(ask, now), controls(ui, now), h("div", {}, body)];
   },

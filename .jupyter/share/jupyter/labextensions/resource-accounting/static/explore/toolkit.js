@@ -579,7 +579,7 @@ export function picture({ state: keys, given = [], check = () => "", draw, slide
     el.replaceChildren(body, problem, calm);
     el.addEventListener("keydown", begin, true);
     el.addEventListener("pointerdown", begin, true);
-    el.addEventListener("lostpointercapture", () => el.removeAttribute("data-dragged"), true);
+    for (const end of ["pointerup", "pointercancel"]) el.addEventListener(end, () => el.removeAttribute("data-dragged"), true);
     el.addEventListener("pointerover", point);
     el.addEventListener("pointerleave", point);
     el.addEventListener("focusin", point);
