@@ -325,7 +325,7 @@ def test_every_number_of_random_walks_is_that_of_python(page):
         tile = [rng.randint(1, SIZE), rng.randint(1, SIZE)]
         order = rng.choice(("row, column", "column, row"))
         state = {"order": order, "tile": tile, "lines": rng.randint(1, 32), "time": rng.randint(0, SIZE**2)}
-        views.append(explore.walk(9.3, **state, revealed=["columns"]))
+        views.append(explore.walk(9.3, **state, revealed=["columns", "rows", "columns in tiles"]))
     found = numbers_of(page(fragment(views[0])).locator(VIEWS), [view.state for view in views])
     for view, numbers in zip(views, found, strict=True):
         assert numbers == {name: text.strip() for name, text in of_walk(view).items()}, view.state
@@ -345,5 +345,8 @@ def test_a_walk_is_asked_then_walked(page):
         (":focus", "press", "ArrowRight", "0 hits, 1 miss"),
         ("spinbutton lines", "press", "End", "a cache of 32 lines"),
         ("button columns 1.", "click", "", "Fetched for each byte used: 1"),
+        ("button columns in tiles ?", "click", "", "columns in tiles 1"),
+        ("button Ask me again", "click", "", "the cache 8 lines. Drag the ring."),
+        ("button Walk it without", "click", "", "0 hits, 256 misses"),
     ]
     walk(view, steps)

@@ -2,11 +2,12 @@
 // fetched for each byte used is asked first; then the loops are swapped, a tile is dragged, and time is scrubbed.
 // State: `order`, `tile`, `lines`, `time`. Given: sizes, and `measured`, the ratio that the reader's own clock gave.
 
-import { asks, button, h, handle, knob, line, linear, miss, picture, plain, range, s, scrub, shown, tip } from "./toolkit.js";
+import { arrow, asks, bar, button, h, handle, knob, line, linear, miss, picture, plain, range, s, scrub, shown, tip } from "./toolkit.js";
 
 const GUESS = "columns";
 const ROWS = "row, column";
 const COLUMNS = "column, row";
+const asked = ({ size }) => ({ order: COLUMNS, tile: [size, size], lines: 8 }); // what the question is about
 
 function check({ order, tile, lines, time, size }) {
   if (![ROWS, COLUMNS].includes(order)) return `The loops are ${ROWS} or ${COLUMNS}, not ${order}.`;
@@ -30,7 +31,15 @@ function places({ order, tile: [high, wide], size }) {
 }
 
 // Each number read, whether its line was missing, and the lines in the cache then, the last used first.
+const walked = new Map();
 function simulate(state) {
+  const { size, lines, order, tile } = state;
+  const key = `${order} ${tile} ${lines}`;
+  if (!walked.has(key)) walked.set(key, simulated(state));
+  return walked.get(key);
+}
+
+function simulated(state) {
   const { size, lines } = state;
   let cache = [];
   return places(state).map(([row, column]) => {
@@ -42,9 +51,9 @@ function simulate(state) {
 }
 
 // Bytes fetched for each byte used.
-function ratioOf(walked, state) {
-  const fetched = walked.filter(({ missing }) => missing).length * state.line;
-  return walked.length ? fetched / walked.length : 0;
+function ratioOf(walk, state) {
+  const fetched = walk.filter(({ missing }) => missing).length * state.line;
+  return walk.length ? fetched / walk.length : 0;
 }
 const whole = (state, changes) => {
   const other = { ...state, ...changes };
@@ -63,9 +72,10 @@ function grid(ui, walk, unit, told) {
     const step = seen.get(place);
     const now = step && step === done.at(-1);
     const look = !step ? "" : step.missing ? "missed" : "hit";
-    return s("g", { class: `number ${look} ${now ? "now" : ""}` }, s("rect", { x: x + 1, y: y + 1, width: unit - 2, height: unit - 2 }),
-      step?.missing && s("circle", { cx: x + unit / 2, cy: y + unit / 2, r: unit * 0.16 }));
+    return s("rect", { x: x + 1, y: y + 1, width: unit - 2, height: unit - 2, class: `number ${look} ${now ? "now" : ""}` });
   });
+  const dot = ({ row, column }) => `M${(column + 0.5) * unit} ${(row + 0.5) * unit}h0`;
+  const dots = s("path", { d: done.filter(({ missing }) => missing).map(dot).join("") || "M0 0", class: "missing", "stroke-width": unit * 0.32 });
   const outlines = steps(0, (size * size) / long).map((tag) => s("rect", { x: ((tag * long) % size) * unit, y: Math.floor((tag * long) / size) * unit,
     width: long * unit, height: unit, class: `cacheline ${cached.has(tag) ? "cached" : ""}` }));
   const side = size * unit;
@@ -73,7 +83,8 @@ function grid(ui, walk, unit, told) {
   const set = (rows, columns) => restart(ui, { tile: [rows, columns].map((count) => Math.min(Math.max(Math.round(count), 1), size)) });
   const before = ui.before && `${ui.before.tile}` !== `${tile}` && ui.before.tile;
   return s("svg", { width: side + 16, height: side + 16, role: "group", "aria-label": `${size} by ${size} numbers in memory` },
-    cells, outlines, told && before && s("rect", { width: before[1] * unit, height: before[0] * unit, class: "ghost" }),
+    cells, dots, outlines, !told && steps(0, 3).map((column) => arrow([(column + 0.5) * unit, 0.4 * unit], [(column + 0.5) * unit, side - 3])),
+    told && before && s("rect", { width: before[1] * unit, height: before[0] * unit, class: "ghost" }),
     told && s("rect", { width: wide * unit, height: high * unit, class: "walk-tile" }),
     told && knob(wide * unit, high * unit, { label: "tile", text: `${high} rows, ${wide} columns`, value: high * wide, min: 1, max: size * size,
       drag: (x, y) => set(y / unit, x / unit), step: (dx, dy) => set(high - dy, wide + dx), end: (end) => (end < 0 ? set(1, 1) : set(size, size)) }));
@@ -96,7 +107,7 @@ function cache(ui, walk, unit) {
 // Bytes fetched for each byte used: this walk, others as ghosts, the guess.
 function scale(ui, ratio, guess, width) {
   const { em, state } = ui;
-  const across = linear([0, state.line], [0, width - 1.5 * em]);
+  const across = linear([0, state.line], [0.6 * em, width - 1.5 * em]);
   const top = 1.5 * em;
   const ticks = steps(0, state.line + 1).map((value) => [s("path", { d: line([across(value), top], [across(value), top + 1.6 * em]), class: "grid" }),
     s("text", { x: across(value), y: top + 2.7 * em, class: "soft", "text-anchor": "middle" }, value)]);
@@ -109,34 +120,33 @@ function scale(ui, ratio, guess, width) {
   s("circle", { cx: across(value), cy: top + 0.8 * em, r: 8, class: `knob ${guess.value === null ? "unplaced" : "memory"}` }))
     : guess.value !== null && s("g", {}, tip(across(guess.value), top - 1, "down"),
       s("text", { x: across(guess.value), y: top - 0.75 * em, class: "soft", "text-anchor": "middle" }, "your guess"));
-  const bar = !ask && s("rect", { x: 0, y: top + 0.2 * em, width: Math.max(across(ratio), 1), height: 1.2 * em, class: "bar memory" });
-  const old = !ask && ui.before && whole(ui.before, {});
-  const ghost = Boolean(old) && old !== ratio && s("rect", { x: 0, y: top + 0.2 * em, width: across(old), height: 1.2 * em, class: "ghost" });
-  return s("svg", { width, height: top + 3 * em, role: "group", "aria-label": "bytes fetched for each byte used" }, ticks, bar, ghost, mine);
+  const old = ui.before && whole(ui.before, {});
+  const done = !ask && bar(across, ratio, old, top + 0.2 * em, 1.2 * em, "memory");
+  return s("svg", { width, height: top + 3 * em, role: "group", "aria-label": "bytes fetched for each byte used" }, ticks, done, mine);
 }
 
 // ---- Words ----------------------------------------------------------------------------------------------------------
 
 function question(ui, guess) {
-  const { size, line: long, itemsize, lines } = ui.state;
-  const answer = whole(ui.state, { order: COLUMNS, tile: [size, size], lines: 8 });
-  const asked = [h("b", {}, "Walked by columns, how many bytes are fetched for each byte used? "),
-    `The grid lies row after row; a line holds ${long} numbers, ${long * itemsize} bytes, and the cache ${lines} lines. Drag the ring.`];
+  const { size, line: long, itemsize } = ui.state;
+  const about = asked(ui.state);
+  const answer = whole(ui.state, about);
+  const words = [h("b", {}, "Walked by columns, how many bytes are fetched for each byte used? "),
+    `The grid lies row after row; a line holds ${long} numbers, ${long * itemsize} bytes, and the cache ${about.lines} lines. Drag the ring.`];
   const off = guess.value === null ? "" : `, ${miss(guess.value, answer, (x) => plain(x))}`;
-  const verdict = [h("b", {}, `By columns ${plain(answer)}${off}. `), `A column meets ${size} lines, the cache holds 8: each has left before its next number is wanted.`];
-  const tell = () => {
-    guess.tell();
-    restart(ui, {});
-  };
-  return asks({ ...guess, tell }, asked, verdict, { show: "Walk it" });
+  const verdict = [h("b", {}, `By columns ${plain(answer)}${off}. `), `A column meets ${size} lines, the cache holds ${about.lines}: each has left before its next number is wanted.`];
+  const tell = () => restart(ui, { ...about, revealed: [GUESS] });
+  const again = () => ui.set({ ...about, time: 0, predicted: {}, revealed: [] });
+  return asks({ ...guess, tell, again }, words, verdict, { show: "Walk it" });
 }
 
 function presets(ui) {
-  const { order, tile, size, line: long } = ui.state;
-  const one = (name, changes) => {
-    const pressed = order === (changes.order ?? order) && `${tile}` === `${changes.tile}`;
-    const ratio = plain(whole(ui.state, changes));
-    return button([name, " ", h("b", {}, shown(name, ratio))], () => restart(ui, changes), { "aria-pressed": `${pressed}` });
+  const { order, tile, size, line: long, revealed } = ui.state;
+  const one = (name, changes) => { // its number is told once it was walked
+    const pressed = order === changes.order && `${tile}` === `${changes.tile}`;
+    const ratio = revealed.includes(name) || pressed ? shown(name, plain(whole(ui.state, changes))) : "?";
+    const go = () => restart(ui, { ...changes, revealed: [...new Set([...revealed, name])] });
+    return button([name, " ", h("b", {}, ratio)], go, { "aria-pressed": `${pressed}` });
   };
   return h("div", { class: "row" }, one("rows", { order: ROWS, tile: [size, size] }), one("columns", { order: COLUMNS, tile: [size, size] }),
     one("columns in tiles", { order: COLUMNS, tile: [long, long] }));
@@ -172,14 +182,16 @@ export default picture({
   draw(ui) {
     const guess = ui.guess(GUESS);
     const walk = simulate(ui.state);
+    const seen = guess.told ? walk : [];
     const ratio = ratioOf(walk.slice(0, ui.state.time), ui.state);
     const { size } = ui.state;
     const unit = Math.floor(Math.min(1.3 * ui.em, (ui.width - 18 - 9 * 0.7 * ui.em) / size));
     const wide = ui.narrow ? ui.width : Math.max(ui.width - size * unit - 13 * ui.em, 22 * ui.em);
     ui.tell(guess.told ? `${plain(ratio)} bytes fetched for each byte used` : "");
-    const key = h("p", { class: "soft" }, guess.told ? "● its line was fetched; framed: now in the cache" : "framed: a cache line");
+    const key = h("p", { class: "soft" }, guess.told ? "● its line was fetched; framed: now in the cache"
+      : "left: memory, framed by cache lines; right: the cache, still empty");
     return [question(ui, guess), h("div", { class: "beside" }, h("div", {},
-      h("div", { class: "row" }, grid(ui, guess.told ? walk : [], unit, guess.told), guess.told && cache(ui, walk, unit)), key),
+      h("div", { class: "row" }, grid(ui, seen, unit, guess.told), cache(ui, seen, unit)), key),
       h("div", {}, h("p", { class: "name" }, "bytes fetched for each byte used"), scale(ui, ratio, guess, Math.min(wide, 26 * ui.em)), guess.told ? words(ui, walk, ratio) : null))];
   },
 });
