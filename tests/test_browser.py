@@ -387,6 +387,25 @@ WALKS = {
             ("button next below", "click", "", {"alert": "", "value": "4", "fate": ""}),
         ],
     ),
+    "bits, lost": (
+        lambda: explore.float_bits(1e-8, "float16"),
+        [
+            ("button mark bfloat16", "click", "", "1e-08 is gone in float16. In which other formats does it live?"),
+            ("button mark float32.", "press", "Enter", ""),
+            ("button mark float8_e5m2", "tap", "", ""),
+            ("button mark float8_e5m2", "tap", "", ""),
+            (
+                "button Round it in all of them.",
+                "click",
+                "",
+                "float64, float32, tfloat32, bfloat16: you had 5 of 7 right",
+            ),
+            ("button bfloat16", "click", "", {"formula": "2⁻²⁷ × 1.34375 ≈ 1.00117177e-08"}),
+            ("textbox number", "type", "∞", {"alert": "", "formula": "∞"}),
+            ("button Ask me again", "click", "", {"fate": "1e-08 is gone: it is at most half of 5.96e-08"}),
+            ("button mark float64", "click", "", "Mark them."),
+        ],
+    ),
     "roofline": (
         explore.roofline,
         [

@@ -1,5 +1,6 @@
 """Two views: their state, and the picture of the first one."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
@@ -47,12 +48,17 @@ class Bits(View, module="bits.js"):
 
     format, bits, asked = Enum(list(formats.FORMATS)).tag(**STATE), Unicode().tag(**STATE), Unicode().tag(**STATE)
     formats: Dict = Dict(default_value={name: asdict(fmt) for name, fmt in formats.FORMATS.items()}).tag(**GIVEN)
+    lost: Dict = Dict().tag(**GIVEN)  # the number that the first format has lost, and the format
     saturates: List = List(["float8_e4m3fn"]).tag(**GIVEN)  # in torch 2.13, where encode gives NaN
 
     def __init__(self, value: float = 1.0, fmt: FloatFormat | str | torch.dtype = "bfloat16") -> None:
         known = formats.format_of(fmt)
         pattern = f"{formats.encode(value, known):0{known.bits}b}"
-        super().__init__(format=known.name, bits=pattern, asked=f"{value}")
+        kept = formats.decode(int(pattern, 2), known).value
+        is_number = value == value and value != kept
+        gone = is_number and (kept == 0 or not math.isfinite(kept))
+        lost = {"asked": f"{value}", "format": known.name} if gone else {}
+        super().__init__(format=known.name, bits=pattern, asked=f"{value}", lost=lost)
 
     @validate("format", "bits", "asked")
     def _agree(self, proposal: dict[str, Any]) -> str:

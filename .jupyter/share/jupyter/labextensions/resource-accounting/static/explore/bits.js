@@ -1,9 +1,9 @@
 // The bits of a number. It keeps the number that was asked, and rounds it anew in each format; a format's chip tells what
 // it makes of the number once it was looked at. Bits are clicked, and so are the numbers beside it.
 // State: `format`, `bits` ("0" and "1"), `asked`, the number as it was typed, "" once the bits have been changed by hand.
-// Given: `formats`; `saturates`, the formats in which this PyTorch takes the largest number where the standard gives NaN.
+// Given: `formats`; `lost`, the number that is asked about and the format that has lost it, if there is one; `saturates`, the formats in which this PyTorch takes the largest number where the standard gives NaN.
 
-import { arrows, beside, button, digits, field, h, picture, plain, s, shown } from "./toolkit.js";
+import { arrows, asks, beside, button, digits, field, h, picture, plain, s, shown } from "./toolkit.js";
 
 // ---- Formats, as helpers.formats has them; a test compares all numbers ----------------------------------------------
 
@@ -142,22 +142,53 @@ function rounded(text, name, formats) {
   return { bits: patternOf(code, fmt), number: decode(code, fmt) };
 }
 
+const answered = (ui) => ui.state.revealed.filter((one) => one === "lives");
+
 function ask(ui, text, name = ui.state.format) {
   const { problem, bits } = rounded(text, name, ui.state.formats);
   if (problem) return ui.say(problem);
   const { format, revealed } = ui.state;
   const value = typed(text);
   const asked = Number.isFinite(value) ? text : written(value); // "∞" as Python writes it
-  const looked = asked === ui.state.asked ? [...revealed, format] : []; // another number has been looked at nowhere
+  const looked = asked === ui.state.asked ? [...revealed, format] : answered(ui); // another number has been looked at nowhere
   ui.set({ asked, format: name, bits, revealed: [...new Set([...looked, name])] });
 }
 
+// A number that its format has lost: in which others does it live? They are marked before they tell.
+function question(ui) {
+  const { lost, formats } = ui.state;
+  const guess = ui.guess("lives");
+  if (!lost?.asked) return null;
+  const lives = (name) => !isLost(rounded(lost.asked, name, formats).number.value);
+  const others = Object.keys(formats).filter((name) => name !== lost.format);
+  const [alive, marked] = [others.filter(lives), guess.value ?? []];
+  const right = others.filter((name) => lives(name) === marked.includes(name)).length;
+  const said = guess.value === null ? "" : `: you had ${right} of ${others.length} right`;
+  const again = () => {
+    ask(ui, lost.asked, lost.format);
+    ui.set({ predicted: {}, revealed: [] });
+  };
+  return asks({ ...guess, again }, [h("b", {}, `${lost.asked} is gone in ${lost.format}. `), "In which other formats does it live? Mark them."],
+    [h("b", {}, `It lives in ${alive.join(", ") || "none"}`), `${said}. Now choose a format, click bits, or type another number.`], { show: "Round it in all of them" });
+}
+
+const isLost = (value) => value === 0 || !Number.isFinite(value);
+
 function chips(ui, number) {
-  const { formats, format, asked, revealed } = ui.state;
+  const { formats, format, asked, revealed, lost } = ui.state;
+  const guess = ui.guess("lives");
+  const about = Boolean(lost?.asked) && asked === lost.asked;
   const text = asked || written(number.value);
+  const marked = guess.value ?? [];
+  const mark = (name) => guess.make(marked.includes(name) ? marked.filter((other) => other !== name) : [...marked, name]);
   return Object.keys(formats).map((name) => {
     const pressed = name === format;
-    const told = revealed.includes(name) || pressed;
+    if (about && !guess.told && !pressed) {
+      const on = marked.includes(name);
+      return button([h("b", {}, name), h("small", {}, on ? "lives" : "?")], () => mark(name),
+        { class: `chip ${on ? "marked" : ""}`, "aria-pressed": `${on}`, "aria-label": `mark ${name}` });
+    }
+    const told = revealed.includes(name) || pressed || (about && guess.told);
     const there = rounded(text, name, formats).number;
     const value = there ? general(there.value, 4) : "none";
     return button([h("b", {}, name), h("small", {}, told ? value : "?")], () => ask(ui, text, name),
@@ -207,7 +238,7 @@ function bitControl(ui, number, fmt, place) {
   const count = size(fmt);
   const flip = () => {
     ui.own.bit = place;
-    ui.set({ bits: patternOf(number.code ^ (1n << BigInt(count - 1 - place)), fmt), asked: "", revealed: [] });
+    ui.set({ bits: patternOf(number.code ^ (1n << BigInt(count - 1 - place)), fmt), asked: "", revealed: answered(ui) });
   };
   const onkeydown = (event) => {
     const sisters = event.currentTarget.parentNode.children;
@@ -225,7 +256,7 @@ function step(ui, number, fmt, by) {
   const code = neighbour(number, fmt, by);
   if (number.kind === "nan") return ui.say("A NaN has no neighbours.");
   if (code === null) return ui.say(`${ui.state.format} has no number beyond ${general(number.value)}.`);
-  ui.set({ bits: patternOf(code, fmt), asked: "", revealed: [] });
+  ui.set({ bits: patternOf(code, fmt), asked: "", revealed: answered(ui) });
 }
 
 // Up to three numbers on either side, as far apart as they are, and what was asked as a red mark.
@@ -269,7 +300,7 @@ function fate(ui, number, fmt, asked) {
     return `${it} is at least half a gap beyond ${largest}, the largest number: it becomes infinity.`;
   if (number.kind === "infinity") return "Infinity: what 1/0 gives, and what is too large becomes.";
   if (asked === null || asked === number.value) return "";
-  const smallest = general(decode(1n, fmt).value);
+  const smallest = general(decode(1n, fmt).value, 4);
   if (number.value === 0) return `${it} is gone: it is at most half of ${smallest}, the smallest number, and becomes 0.`;
   if (Math.abs(asked) > decode(max, fmt).value) return `${it} is beyond ${largest}, the largest number: it stays there.`;
   const error = Math.abs(number.value - asked);
@@ -278,7 +309,7 @@ function fate(ui, number, fmt, asked) {
 
 export default picture({
   state: ["format", "bits", "asked"],
-  given: ["formats", "saturates"],
+  given: ["formats", "saturates", "lost"],
   check: checkBits,
   draw(ui) {
     const { formats, format, bits } = ui.state;
@@ -289,14 +320,15 @@ export default picture({
     const { max, inf, nan } = limits(fmt);
     const side = (by) => neighbour(number, fmt, by);
     const nextTo = (by) => (side(by) === null ? "none" : distinct(decode(side(by), fmt).value, [number.value]));
-    const show = (code) => ui.set({ bits: patternOf(code, fmt), asked: "", revealed: [] });
+    const show = (code) => ui.set({ bits: patternOf(code, fmt), asked: "", revealed: answered(ui) });
     const names = [["0", 0n], ["1", encode(1, fmt)], ["smallest", 1n], ["smallest normal", 1n << BigInt(fmt.fraction_bits)],
       ["largest", max], ["infinity", inf], ["NaN", nan]];
     const word = number.kind === "nan" ? "NaN" : number.kind;
     const said = fate(ui, number, fmt, asked);
-    const lost = asked !== null && asked !== number.value && (number.value === 0 || !Number.isFinite(number.value));
+    const lost = asked !== null && asked !== number.value && isLost(number.value);
     ui.tell(`${formula(number, fmt)}, ${word}. ${said}`);
     return [
+      question(ui),
       h("div", { class: "row" }, field("number", text || written(number.value), (typing) => ask(ui, typing),
         { size: 14, "data-shown": "value" }), h("div", { class: "row chips" }, chips(ui, number))),
       cells(ui, number, fmt),

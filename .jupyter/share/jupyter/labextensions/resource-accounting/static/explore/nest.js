@@ -310,7 +310,7 @@ export default picture({
     const stacked = three && room / 2 < 300;
     const slot = three && !stacked ? room / 2 : room;
     const margin = Math.max(4.4 * em, 2 * em + wide(`${operands[0].join(" = 9 · ")} = 9`, ui, 0.92));
-    const unit = Math.min((slot - margin - 4.6 * em) / (longest * (1 + LEAN)), (stacked ? 190 : 250) / (longest * (1 + RISE)));
+    const unit = Math.min((slot - margin - 4.6 * em) / (longest * (1 + LEAN)), (stacked ? 190 : 320) / (longest * (1 + RISE)));
     const tall = longest * unit * (1 + RISE) + 3 * em;
     const old = ui.before && productsOf(ui.before);
     const boxes = steps.map((step, k) => {

@@ -543,8 +543,9 @@ export function picture({ state: keys, given = [], check = () => "", draw, slide
       const goesOn = pressed && pressed === key && event.timeStamp - time < 1500;
       last = { key: pressed, time: event.timeStamp };
       el.toggleAttribute("data-pointer", event.type === "pointerdown"); // the focus is framed for the keyboard alone
-      el.toggleAttribute("data-dragged", event.type === "pointerdown"); // nothing glides behind a pointer, or moves away
+      // Nothing glides behind a pointer, and no question that shrinks takes the picture away from under it.
       el.style.setProperty("--asked", `${body.querySelector(".asks")?.offsetHeight ?? 0}px`);
+      el.toggleAttribute("data-dragged", event.type === "pointerdown");
       if (goesOn) return;
       opening = ui.state;
       say(""); // an error goes away with the next thing that is done

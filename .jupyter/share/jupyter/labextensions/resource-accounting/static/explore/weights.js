@@ -4,7 +4,7 @@
 // of their scales; `scales`, the numbers of E4M3; `blocks`, sizes and the largest weight out of sight; `asked`; `spread`
 // and `reach`, the scale of the axis. What is computed here is in helpers/explore/weights.py, too, and tests compare both.
 
-import { asks, bar, button, field, h, handle, knob, line, linear, picture, plain, range, s, scrub, shown } from "./toolkit.js";
+import { asks, bar, beside, button, field, h, handle, knob, line, linear, picture, plain, range, s, scrub, shown } from "./toolkit.js";
 
 const LANE = 16;
 
@@ -53,7 +53,7 @@ function account(state) {
   const stored = values.map((value, k) => store(value, scale[Math.floor(k / step)], fmt));
   const mine = Math.floor(chosen / step);
   const places = values.map((_, k) => k).filter((k) => k !== chosen);
-  const error = (those) => (100 * norm(those.map((k) => stored[k] - values[k]))) / norm(those.map((k) => values[k]));
+  const error = (those) => (100 * norm(those.map((k) => stored[k] - values[k]))) / (norm(those.map((k) => values[k])) || 1);
   const near = places.filter((k) => Math.floor(k / step) === mine);
   const far = places.filter((k) => Math.floor(k / step) !== mine);
   const zeros = near.filter((k) => stored[k] === 0).length;
@@ -111,8 +111,8 @@ function oneLane(ui, now, across, lane, y, tall, told) {
   const { em, state, before } = ui;
   const { values, chosen, format } = state;
   const scale = now.scale[Math.floor((lane * LANE) / now.step)];
-  const base = y + 0.74 * tall;
-  const height = y + 0.3 * tall;
+  const base = y + 0.8 * tall;
+  const height = y + 0.44 * tall;
   const mine = Math.floor((lane * LANE) / now.step) === now.mine;
   const levels = now.fmt.levels.flatMap((level) => (level ? [-level * scale, level * scale] : [0])).filter((v) => Math.abs(v) <= state.reach);
   const stops = [...new Set(levels.map((level) => Math.round(2 * across(level)) / 2))];
@@ -128,8 +128,7 @@ function oneLane(ui, now, across, lane, y, tall, told) {
   const own = Math.floor(chosen / LANE) === lane;
   const old = before?.values[chosen];
   const ghost = own && old !== undefined && old !== values[chosen] && s("circle", { cx: across(old), cy: height, r: 7, class: "ghost" });
-  const label = own && s("text", { x: Math.min(across(values[chosen]) + 0.8 * em, across.right - 3 * em), y: height - 0.1 * em, class: "label bold" },
-    minus(plain(values[chosen], 3)));
+  const label = own && beside(minus(plain(values[chosen], 3)), across(values[chosen]), height - 9, 0, ui, "label bold");
   const parts = [s("rect", { x: across.left - 0.6 * em, y: y + 2, width: across.right - across.left + 1.2 * em, height: tall - 4,
     class: `lane ${mine ? "mine" : ""}` }),
   s("path", { d: line([across.left, base], [across.right, base]), class: "grid" }),
