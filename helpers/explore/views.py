@@ -157,7 +157,8 @@ class Roof(View, module="roofline.js"):
         times = question.pop("times", {})
         faster = {what: min(factor * getattr(self.roof, what), most[what]) for what, factor in times.items()}
         after = question.get("after", faster)
-        before = {what: getattr(self, what) for what in {**after, **(_MOVED if faster else {})}}
+        whole = ("machine", "dtype", "batch", "width", *_MOVED) if faster else after  # what the answer depends on
+        before = {what: getattr(self, what) for what in whole}
         return question | {"before": before, "after": after}
 
     @validate("machine", "dtype")

@@ -227,7 +227,7 @@ function table(ui, now, ask) {
 
 function strip(ui, now, ask) {
   const { em } = ui;
-  const [top, foot] = [1.5 * em, 2.7 * em];
+  const [top, foot] = [1.5 * em, (ui.slide ? 2.7 : 3.1) * em];
   const across = logarithmic(TIMES, [2 * em, ui.width - 2 * em]);
   const open = ask?.rule === "total" && !ask.guess.told;
   const ticks = [["100 ns", 1e-7], ["1 µs", 1e-6], ["10 µs", 1e-5], ["100 µs", 1e-4], ["1 ms", 1e-3], ["10 ms", 0.01], ["100 ms", 0.1], ["1 s", 1], ["10 s", 10]];

@@ -144,12 +144,12 @@ function layer(ui, box, op, parts) {
   const { batch } = ui.state;
   const [x, y] = [box.across(op.x), box.up(op.y)];
   const go = (number) => ui.set({ batch: between(Math.round(number), BATCHES) });
-  return handle({
+  const drop = s("path", { d: line([x, y], [x, box.bottom]), class: "drop" });
+  return [drop, handle({
     label: `${op.name}, by its batch`, text: `batch ${batch}, ${si(op.x, "FLOP/B")}`, value: batch, min: 1, max: 65536,
     link: op.name, drag: (px) => go(batchAt(ui.state, op.name, box.across.value(px))),
     step: (dx, dy) => go(dx + dy > 0 ? batch * 2 : batch / 2), end: (side) => go(BATCHES[side < 0 ? 0 : 1]),
-  }, s("g", { class: `point chosen ${op.bound}` }, s("circle", { cx: x, cy: y, r: 18, class: "spot" }),
-    s("path", { d: line([x, y], [x, box.bottom]), class: "drop" }), parts));
+  }, s("g", { class: `point chosen ${op.bound}` }, s("circle", { cx: x, cy: y, r: 18, class: "spot" }), parts))];
 }
 
 // Where the chart's own words are, so that no label lies on them.
