@@ -160,6 +160,20 @@ def rotate(x: Tensor, theta: float = 10_000.0) -> Tensor:
     return torch.cat([left * cos - right * sin, right * cos + left * sin], dim=-1)
 
 
+def rotary_scores(x: Tensor, wq: Tensor, wk: Tensor, heads: int, pairing: str) -> Tensor:
+    """The scores `h t s` of the tokens of a text `t d` with rotary positions, not divided by √c.
+
+    `wq` and `wk` are `(h c) d`, as `nn.Linear` stores weights. `pairing` says which two channels of a head are rotated
+    together: "neighbours" as in Meta's code and llama2.c, "halves" as at Hugging Face. Raises ValueError for another.
+    """
+    if pairing not in ("neighbours", "halves"):
+        raise ValueError(f"a pairing is 'neighbours' or 'halves', got {pairing!r}")
+    q, k = (rearrange(x @ w.T, "t (h c) -> 1 t h c", h=heads) for w in (wq, wk))
+    if pairing == "neighbours":  # the same change of both leaves their products as they are
+        q, k = (rearrange(y, "1 t h (pair two) -> 1 t h (two pair)", two=2) for y in (q, k))
+    return einsum(rotate(q), rotate(k), "one t h c, one s h c -> h t s")
+
+
 def attention(q: Tensor, k: Tensor, v: Tensor, *, fused: bool = True) -> Tensor:
     """Causal attention of the last t of s tokens: q is `b t h c`, k and v are `b s kv c`, the result is `b t h c`.
 

@@ -43,6 +43,8 @@ GALLERY = {
     "spacing": lambda: draw.spacing(["bfloat16", "float16"], 2**-28, 2**12, "title", marks=[1e-8, 1000]),
     "exponents": lambda: draw.exponents({"small": 2.0 ** torch.arange(-30, 0), "one": torch.ones(1)}, "float16", "t"),
     "strips": lambda: draw.strips({"(a b)": [0, 0, 1, 1]}, "title", "position"),
+    "partners": lambda: draw.partners({"near": [0, 0, 1, 1], "far": [0, 1, 0, 1]}, "title", "place"),
+    "moves": lambda: draw.moves(("(a b)", [0, 1, 2]), ("(b a)", [2, 0, 1]), "title", lambda text: text),
     "lines": lambda: chart(),
     "wide range": lambda: draw.lines({"a": (range(30), [10.0**-p for p in range(30)])}, "t", "x", "y", log="y"),
     "bars": lambda: draw.bars({"a": 0.4, "b": 6.0}, "title", "MFU", ("limit", 1.0)),
@@ -186,6 +188,7 @@ def test_exponents_are_shares_of_the_numbers_that_are_not_zero():
     ("call", "words"),
     [
         (lambda: draw.exponents({"a": torch.tensor([0.3, 0.4, 8])}, "float16", "t"), "a: most at 2⁻²."),
+        (lambda: draw.partners({"far": [0, 1, 0, 1]}, "t", "place"), "far: 0 and 2, 1 and 3."),
         (lambda: draw.ranges(mark=1e-7), "1e-7 is subnormal in float16."),
         (lambda: draw.ranges(mark=1e5), "1e5 is lost in float16"),
         (lambda: draw.bits(1, "float16"), "fraction 1 0 + 1/1024"),  # subnormal: no hidden 1
@@ -268,6 +271,12 @@ def test_bars_of_a_waterfall_begin_where_the_one_before_ends():
     assert [(bar.get_x(), bar.get_width()) for bar in ax.patches if bar.get_visible()] == [(0, 5), (8, 1), (5, 3)]
 
 
+def test_an_arrow_leads_from_each_cell_to_where_it_moves():
+    (ax,) = draw.moves(("a", [0, 1, 2]), ("b", [2, 0, 1]), "t", lambda text: None).figure.axes
+    arrows = [text for text in ax.texts if getattr(text, "arrow_patch", None)]
+    assert [(arrow.xyann[0], arrow.xy[0]) for arrow in arrows] == [(0.5, 1.5), (1.5, 2.5), (2.5, 0.5)]
+
+
 def test_an_empty_text_widens_the_cell_before_it():
     (ax,) = draw.strips({"names": ["a", "", "b"], "cells": [1, 2, 3]}, "t", "x").figure.axes
     assert [box.get_width() for box in ax.patches] == [2, 1, 1, 1, 1]
@@ -285,6 +294,8 @@ def test_an_empty_text_widens_the_cell_before_it():
         (lambda: draw.dots({"a": 0.0}, "t", "x"), "only values above 0"),
         (lambda: draw.memory_rises(trace(), "t", 1e6), "no op adds 1 MB"),
         (lambda: draw.roofline({"CPU": CPU}, [draw.Point("x", 1)]), "x has no FLOP/s"),
+        (lambda: draw.partners({"odd": [0, 0, 0]}, "t", "x"), "group 0 has 3"),
+        (lambda: draw.moves(("a", [1, 2]), ("b", [1, 3]), "t", int), "both strips hold the same texts"),
         (lambda: draw.exponents({"a": torch.zeros(3)}, "float16", "t"), "'a' holds nothing but zeros"),
         (lambda: draw.exponents({"a": torch.ones(3)}, "float8_e4m3fn", "t"), "float8_e4m3fn has no infinity"),
     ],

@@ -413,3 +413,25 @@ def test_gradients_of_a_run_are_the_same_each_time_and_leave_the_generator_alone
     assert first.numel() == tokens * (2 * per_block + 128)
     with pytest.raises(ValueError, match="a run has at least one step, got 0"):
         model.gradients_of_a_run(steps=0)
+
+
+@pytest.mark.parametrize("pairing", ["neighbours", "halves"])
+def test_rotary_scores_are_those_of_complex_numbers(pairing):
+    torch.manual_seed(0)
+    heads, channels, tokens = 3, 8, 5
+    x, wq, wk = torch.randn(tokens, 24), torch.randn(24, 24), torch.randn(24, 24)
+
+    def turned(weight):
+        vectors = (x @ weight.T).view(tokens, heads, channels)
+        left, right = (vectors[..., ::2], vectors[..., 1::2]) if pairing == "neighbours" else vectors.chunk(2, -1)
+        speed = 10_000.0 ** (-torch.arange(0, channels, 2) / channels)
+        angle = torch.arange(tokens)[:, None, None] * speed
+        return torch.complex(left, right) * torch.polar(torch.ones_like(angle), angle)
+
+    expected = torch.einsum("thp,shp->hts", turned(wq), turned(wk).conj()).real
+    assert torch.allclose(model.rotary_scores(x, wq, wk, heads, pairing), expected, atol=1e-4)
+
+
+def test_a_pairing_is_one_of_two():
+    with pytest.raises(ValueError, match="a pairing is 'neighbours' or 'halves', got 'pairs'"):
+        model.rotary_scores(torch.ones(2, 8), torch.ones(8, 8), torch.ones(8, 8), 2, "pairs")

@@ -10,11 +10,12 @@ from urllib.parse import unquote
 
 import nbformat
 import pytest
+import torch
 from PIL import Image
 
 from helpers.exercises import EXERCISES, GUESSES
 from helpers.export.cells import folded
-from tests.tools import refresh
+from tests.tools import refresh, slips
 from tests.tools.course import NOTEBOOKS, ROOT, VIEW, exercises, guessed, keys, lesson, pace, read, sections, tags
 
 KNOWN_TAGS = {"nbval-ignore-output", "raises-exception", "exercise", "exercise-spec"}
@@ -191,3 +192,27 @@ def test_each_exercise_is_asked_in_the_notebook_of_its_file():
     files = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "helpers" / "exercises").glob("nb*.py"))
     names = re.findall(r'^(?:exercise|parts|choices|guess)\("(\w+)"', files, re.MULTILINE)
     assert len(names) == len(EXERCISES) + len(GUESSES), "each name stands in one place"
+
+
+@pytest.fixture(scope="module")
+def hunt():
+    """What the cells of notebook 03 define for the hunt for silent bugs."""
+    (path,) = (path for path in NOTEBOOKS if path.name.startswith("03"))
+    return next(names for task, names in slips.names(path) if task.name == "silent_bugs")
+
+
+@pytest.mark.parametrize("bug", "abcdef")
+def test_a_silent_bug_is_caught_first_by_the_net_that_its_answer_names(hunt, bug):
+    torch.manual_seed(0)
+    q, k, v = torch.randn(2, 5, 6, 7), torch.randn(2, 5, 3, 7), torch.randn(2, 5, 3, 7)
+    right = hunt["attention"](q, k, v)
+    assert torch.allclose(hunt["hunted"](q, k, v), right, atol=1e-5)
+    change = hunt["bugs"][bug]
+    result = hunt["hunted"](q, k, v, **change)
+    caught = {
+        "name": bool(set(change.get("key", "").split()) - {"b", "t", "s", "kv", "group", "c"}),
+        "shape": result.shape != q.shape,
+        "nan": bool(result.isnan().any()),
+        "comparison": result.shape != q.shape or not torch.allclose(result, right, atol=1e-5),
+    }
+    assert EXERCISES["silent_bugs"].parts[bug].oracle() == next(net for net, found in caught.items() if found)

@@ -5,7 +5,7 @@ What a function returns is a `Drawing`, whose words are made from what is drawn.
 - drawing: Drawing, show (for your own matplotlib figure), figure
 - palette, labels: the colours; what stands in a plot beside its data
 - formats: bits, ranges, spacing, exponents
-- strips: strips
+- strips: strips, partners, moves
 - charts: lines, bars, waterfall, dots, memory_over_time, memory_rises
 - roofline: roofline, Point, bandwidth_sweep
 """
@@ -15,4 +15,4 @@ from helpers.draw.drawing import Drawing, figure, show
 from helpers.draw.formats import FIELDS, bits, exponents, ranges, spacing
 from helpers.draw.palette import BLACK, BLUE, GREEN, GREY, INKS, PURPLE, TINTS, VERMILLION
 from helpers.draw.roofline import Point, bandwidth_sweep, roofline
-from helpers.draw.strips import strips
+from helpers.draw.strips import moves, partners, strips

@@ -24,10 +24,19 @@ guess("misspelt_width", "The names width and widht occur once each, so each is s
       "input, and then the sums are multiplied.",
       (8, "A sum of 8 products was meant."), (1, "Both names are missing from the output, so both are summed."),
       (16, "The two sums are multiplied."), ("error", "No error: that is the trouble."))
-guess("slow_digit", "Head 1 begins after the four channels of head 0.", (1, "That is the next channel of head 0."),
-      (2, "There are two heads, and each has four channels."), (5, "That is channel 1 of head 1."))
+guess("slow_digit", "Four heads of four channels come before head 4: 4 · 4 + 1 = 17.",
+      (10, "That is (c h): the left name is the slow digit."), (5, "Count whole heads, not heads."),
+      (13, "That is head 3, channel 1: heads count from 0."), (16, "That is channel 0 of head 4."),
+      (25, "There are four channels in a head."))
+guess("neighbours_share", "The key head is the slow digit: query head = kv · 4 + group.",
+      ("(group kv)", "That gives 0, 1, 0, 1, and so on: neighbours have different key heads."),
+      ("kv group", "Write it with its bracket: which name stands first?"))
+guess("scores_for_each_number", "t and s are 1024, c is 64, and all other names are in both.",
+      (1024, "q has c numbers for each token and head."), (64, "s has taken the place of c."),
+      (1, "q has c where the scores have s."), (12, "Both have all the heads."))
 guess("swap_in_checked_function", "What comes second is taken for the token, in the argument and in the result: they "
-      "come from the same tensor, so they agree.", ("raises", "No second argument knows the width."))
+      "come from the same tensor, so they agree. A second argument that knows the width, as `w` does in `project`, "
+      "would bring it to light.", ("raises", "No second argument knows the width."))
 guess("flops_of_names", "It is 2 × the sizes of all different names, multiplied.",
       (lambda right: right / 2, "Those are the steps: each is 2 FLOPs."),
       (lambda right: right * 32, "The width is one loop, though both inputs have it."),
@@ -85,6 +94,20 @@ def _draw_keys(r: random.Random) -> tuple[torch.Tensor, int]:
     kv, pairs = r.randint(2, 5), r.randint(3, 6)
     return whole(r, kv * 2 * pairs, r.randint(1, 5), most=999), kv
 
+
+_ONLY = "Run it: the shape is right, and there is no NaN. So what is left to tell?"
+_NETS = ("name", "shape", "nan", "comparison")
+choices("silent_bugs", _NETS,
+    a=("comparison", ("shape", _ONLY), ("nan", _ONLY), ("name", "There is no name in this line.")),
+    b=("name", ("shape", "The result has the shape of q: `channel` is summed, as c is."),
+       ("nan", "Sums of wrong products are numbers."),
+       ("comparison", "That would tell, too. But read the names of the einsum first.")),
+    c=("comparison", ("shape", _ONLY), ("nan", _ONLY), ("name", "Every name stands on both sides.")),
+    d=("nan", ("comparison", "That would tell, too. But look at the first token's numbers."),
+       ("shape", "The mask changes no shape."), ("name", "There is no name in this line.")),
+    e=("comparison", ("shape", _ONLY), ("nan", _ONLY), ("name", "There is no name in this line.")),
+    f=("shape", ("comparison", "The shapes differ already: there is nothing to compare."),
+       ("nan", "The numbers are right; where do they stand?"), ("name", "Every name stands on both sides.")))
 
 exercise("to_halves",
     lambda w, kv: _rows(w, kv, len(w) // kv // 2, 2, order=(0, 2, 1)), [
