@@ -191,3 +191,14 @@ def test_cures_are_switched_and_typed(page):
 def test_it_fits_on_the_screen(page, width):
     opened = page(fragment(explore.napkin()), fragment(explore.plan(asked=[])), width=width)
     assert opened.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.slow
+def test_the_chart_holds_still_on_a_phone_whatever_the_words_say(page):
+    view = page(fragment(explore.plan(asked=[])), width=390).locator(VIEWS)
+    point, chart = view.get_by_role("slider", name="GPUs and days"), view.get_by_role("group", name="logarithmic")
+    places = {chart.bounding_box()["y"]}
+    for key in ["ArrowUp"] * 9 + ["ArrowRight"] * 14 + ["ArrowLeft"] * 14:
+        point.press(key)
+        places.add(chart.bounding_box()["y"])
+    assert len(places) == 1

@@ -115,7 +115,7 @@ function held(ui, width) {
     s("rect", { x: across(memory), y: top, width: across.end - across(memory), height: bottom - top, fill: ui.hatch, class: "cannot" }),
     s("path", { d: line([across(memory), top - 2], [across(memory), bottom + 4]), class: "capacity" }), steps, total,
     beside(`one GPU: ${si(memory, "B")}`, across(memory), top - 0.4 * em, 0, ui, "label bold", 0, width)),
-    h("p", {}, h("b", { class: now.fits ? "" : "compute" }, shown("peak", si(now.peak, "B")), ": ",
+    h("p", { style: ui.narrow ? "min-height: 2.8em" : null }, h("b", { class: now.fits ? "" : "compute" }, shown("peak", si(now.peak, "B")), ": ",
       shown("fits", now.fits ? `fits, ${si(now.room, "B")} left` : `does not fit, ${si(-now.room, "B")} too much`)),
     ". Fullest ", shown("moment", now.moment), "."));
 }
@@ -278,7 +278,8 @@ function sentence(ui) {
   const open = (name, parts) => (state.handles.includes(name) ? parts : null);
   const whole = state.handles.includes("recompute"); // else the MFU has in it what is recomputed
   const together = state.text_gpus > 1 ? `${state.text_gpus} GPUs work` : "1 GPU works";
-  return h("p", { class: ui.slide ? "" : "plan" },
+  const lines = ui.narrow ? (whole ? 6 : 5) : 2; // room for its longest numbers: nothing shifts under a drag
+  return h("p", { class: ui.slide ? "" : "plan", style: ui.slide ? null : `min-height: ${1.9 * lines}em` },
     number("gpus", "GPUs", powers(0, 14), `${state.gpus} GPUs`), " train on ", number("run", "tokens of the run", runs, many(state.run, "tokens")),
     whole ? " at " : " at an MFU of ", number("utilization", "of the peak", fractions, plain(state.utilization, 2)),
     whole ? " of their peak. " : ". ", number("text_gpus", "GPUs on one text", powers(0, 3), together), " on ",
@@ -344,6 +345,7 @@ export default picture({
       !open && planned(ui, box), !open && marks(ui, box), lines);
     return [asked.filter((one) => one === open || ui.guess(one.name).told).map((one) => question(ui, one)),
       !open && sentence(ui), !open && switches(ui),
-      h("div", { class: ui.narrow || first ? "" : "halves" }, h("div", {}, !first && held(ui, half), !open && verdict(ui)), h("div", {}, chart))];
+      h("div", { class: ui.narrow || first ? "" : "halves" }, h("div", {}, !first && held(ui, half), !open && !ui.narrow && verdict(ui)),
+        h("div", {}, chart, !open && ui.narrow && verdict(ui)))];
   },
 });

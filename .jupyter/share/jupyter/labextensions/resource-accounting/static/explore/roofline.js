@@ -295,7 +295,7 @@ function choices(ui, { chosen, list, spec, sheet, peak, bandwidth }) {
     choice("op", list.map(({ name }) => name), chosen.name, (op) => ui.set({ op })),
     choice("machine", Object.keys(machines), machine, (name) => ui.set({ machine: name, peak: null, bandwidth: null })),
     choice("dtype", Object.keys(spec.rates), dtype, (name) => ui.set({ dtype: name, peak: null })),
-    moved && button("as on the data sheet", () => ui.set({ peak: null, bandwidth: null })));
+    button("as on the data sheet", () => ui.set({ peak: null, bandwidth: null }), { disabled: !moved })); // there from the start: nothing shifts under a drag
 }
 
 function panel(ui, now, width) {
