@@ -120,7 +120,7 @@ def test_every_number_of_random_states_is_that_of_python(page):
 STEPS = [
     ("textbox your guess, in FLOP", "type", "216", {}),
     ("button Count them", "click", "", {"flops": "432 FLOP", "all": "you said 216 FLOP, 2 times too low"}),
-    ("slider name k >> .kept", "drag", (0, 40), {"flops": "80 FLOP", "shape": "6", "all": "by itself: k of B"}),
+    ("slider name k >> .kept", "swipe", (0, 40), {"flops": "80 FLOP", "shape": "6", "all": "by itself: k of B"}),
     ("slider name k", "press", "ArrowUp", {"flops": "432 FLOP"}),
     ("slider name j >> .gone", "tap", "", {"flops": "216 FLOP", "shape": "6 × 4 × 9"}),
     ("slider name j", "press", "ArrowDown", {"flops": "432 FLOP"}),

@@ -91,16 +91,25 @@ def part(view: Any, name: str) -> Any:
 
 
 def touch(target: Any, how: str, value: Any = "") -> None:
-    """Do something to a part of a view: drag it so many pixels to the right and down, tap its left end, type, press."""
+    """Do something to a part of a view: tap its left end, type, press.
+
+    Or drag it so many pixels to the right and down, by the mouse, or swipe it, by a finger.
+    """
     target.scroll_into_view_if_needed()
     box = target.bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     if how == "drag":
-        x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
         mouse = target.page.mouse
         mouse.move(x, y)
         mouse.down()
         mouse.move(x + value[0], y + value[1], steps=4)
         mouse.up()
+    elif how == "swipe":
+        finger = target.page.context.new_cdp_session(target.page)
+        way = [[{"x": x + value[0] * part / 8, "y": y + value[1] * part / 8}] for part in range(9)]
+        for kind, points in [("touchStart", way[0]), *(("touchMove", points) for points in way[1:]), ("touchEnd", [])]:
+            finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+        finger.detach()
     elif how == "tap":
         target.page.touchscreen.tap(box["x"] + 3, box["y"] + box["height"] / 2)
     elif how == "type":

@@ -269,7 +269,9 @@ function numberLine(ui, number, fmt, asked) {
   if (near.length < 2) return null;
   const [first, last] = [near[0].value, near.at(-1).value];
   const [left, right, level] = [1.5 * em, width - 1.5 * em, 2.3 * em];
-  const at = (value) => left + ((value / 2 - first / 2) / (last / 2 - first / 2)) * (right - left); // halves do not overflow
+  const part = (value) => (Number.isFinite(last - first) ? (value - first) / (last - first)
+    : (value / 2 - first / 2) / (last / 2 - first / 2)); // halves do not overflow, and only small numbers underflow
+  const at = (value) => left + part(value) * (right - left);
   const values = [...near.map(({ value }) => value), asked ?? NaN];
   const marks = near.map(({ by, value }) => s("g", { class: by ? "near" : "", onclick: by ? () => step(ui, number, fmt, by) : null },
     s("rect", { x: at(value) - em, y: level - em, width: 2 * em, height: 2 * em, class: "spot" }),

@@ -125,12 +125,10 @@ function nameTile(ui, name, kept, rows, tall, shapes) {
     return stays !== kept;
   };
   const middle = (rows[0] + rows[1] + tall) / 2;
-  const onclick = () => {
-    if (!ui.own.dragged) keep(!kept);
-    ui.own.dragged = false;
-  };
+  const onpointerdown = () => void (ui.own.dragged = false); // a finger's drag ends without a click
+  const onclick = () => ui.own.dragged || keep(!kept);
   const drag = (x, y) => void (keep(y < middle) && (ui.own.dragged = true));
-  return s("g", { onclick }, handle({
+  return s("g", { onclick, onpointerdown }, handle({
     label: `name ${name}`, text: kept ? "in the result" : "summed", value: kept ? 1 : 0, min: 0, max: 1, link: name,
     drag, step: (dx, dy) => keep(dx + dy > 0), end: (side) => keep(side > 0),
   }, shapes));

@@ -116,7 +116,7 @@ function scale(ui, ratio, guess, width) {
   const say = (times) => guess.make(Math.round(Math.min(Math.max(times, 1), state.line) * 2) / 2);
   const mine = ask ? handle({ label: "your guess", text: `${value} bytes for each byte`, value, min: 1, max: state.line, tap: true,
     drag: (x) => say(across.value(x)), step: (dx, dy) => say(value + (dx + dy) / 2), end: (side) => say(side < 0 ? 1 : state.line) },
-  s("rect", { x: 0, y: top - 8, width, height: 1.6 * em + 16, class: "spot" }),
+  s("rect", { x: 0, y: top - 8, width, height: 1.6 * em + 16, class: "lane" }),
   s("circle", { cx: across(value), cy: top + 0.8 * em, r: 8, class: `knob ${guess.value === null ? "unplaced" : "memory"}` }))
     : guess.value !== null && s("g", {}, tip(across(guess.value), top - 1, "down"),
       s("text", { x: across(guess.value), y: top - 0.75 * em, class: "soft", "text-anchor": "middle" }, "your guess"));
