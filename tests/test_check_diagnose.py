@@ -188,7 +188,12 @@ def test_a_law_that_an_answer_breaks_is_told(ask):
 
 
 @pytest.mark.parametrize(
-    ("exercise", "holds"), [(one, holds) for one in EXERCISES.values() for holds, _ in one.laws], ids=str
+    ("exercise", "holds"),
+    [
+        pytest.param(one, holds, id=f"{name}-{number}")
+        for name, one in EXERCISES.items()
+        for number, (holds, _) in enumerate(one.laws, start=1)
+    ],
 )
 def test_each_law_holds_of_the_right_answer(exercise, holds):
     assert holds(exercise.oracle)
