@@ -43,6 +43,9 @@ GALLERY = {
     "spacing": lambda: draw.spacing(["bfloat16", "float16"], 2**-28, 2**12, "title", marks=[1e-8, 1000]),
     "exponents": lambda: draw.exponents({"small": 2.0 ** torch.arange(-30, 0), "one": torch.ones(1)}, "float16", "t"),
     "strips": lambda: draw.strips({"(a b)": [0, 0, 1, 1]}, "title", "position"),
+    "strips with ends": lambda: draw.strips(
+        {"a": [0, 1], "b": [1, 0]}, "title", parts=["p"], ends={"b": "16.8 MB written"}
+    ),
     "partners": lambda: draw.partners({"near": [0, 0, 1, 1], "far": [0, 1, 0, 1]}, "title", "place"),
     "moves": lambda: draw.moves(("(a b)", [0, 1, 2]), ("(b a)", [2, 0, 1]), "title", lambda text: text),
     "lines": lambda: chart(),
@@ -188,6 +191,7 @@ def test_exponents_are_shares_of_the_numbers_that_are_not_zero():
     ("call", "words"),
     [
         (lambda: draw.exponents({"a": torch.tensor([0.3, 0.4, 8])}, "float16", "t"), "a: most at 2⁻²."),
+        (lambda: draw.strips({"a": [0, 1], "b": [1, 0]}, "t", ends={"b": "6 MB"}), "0 | 1 | 1 | 0 | 6 MB"),
         (lambda: draw.partners({"far": [0, 1, 0, 1]}, "t", "place"), "far: 0 and 2, 1 and 3."),
         (lambda: draw.ranges(mark=1e-7), "1e-7 is subnormal in float16."),
         (lambda: draw.ranges(mark=1e5), "1e5 is lost in float16"),

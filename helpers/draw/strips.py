@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from helpers.draw.drawing import Made, canvas, drawn
-from helpers.draw.labels import arrow, cell, rows
+from helpers.draw.labels import arrow, cell, note, rows
 from helpers.draw.palette import BLACK, GREY, TINTS
 
 _FIRST_TINT = 2  # blue and vermillion have a meaning
@@ -22,8 +22,9 @@ def strips(
     xlabel: str = "",
     tint: Callable[[Any], int | None] | None = None,
     parts: Sequence[str] = (),
+    ends: Mapping[str, str] | None = None,
 ) -> Made:
-    """A strip of cells per row, each with its text, wider by empty ones behind it.
+    """A strip of cells per row, each with its text, wider by empty ones behind it; `ends` writes a text after a row.
 
     `tint` gives the number of a cell's tint, or None for a white one. `parts` names equal parts of the strips, with
     a bracket above each; with them, or without an `xlabel`, the places have no numbers.
@@ -38,6 +39,8 @@ def strips(
     if parts:
         _draw_parts(ax, parts, length)
         ax.set_ylim(top=-1.35)
+    for name, text in (ends or {}).items():
+        note(ax, text, (length, list(strips).index(name)), (6, 0), weight="bold")
     _finish(ax, length, "" if parts else xlabel)
     return Made(fig)
 

@@ -22,6 +22,23 @@ guess("seven_lines", "A list as index, `flip` and a new dtype always copy; 2 has
       ([2, 3, 6], "`flip` would need a negative stride, which PyTorch does not have."),
       ([2, 3, 4, 5, 6], "m is float32 already: float() returns m itself."),
       ([2, 3, 4, 6, 7], "numpy() and from_numpy() both use the memory that is there."))
+guess("small_slice", "A view holds on to the whole storage: 40 MB for a slice that reports 12 bytes.",
+      (12, "That is what `nbytes` says of the slice: whose storage does it read?"),
+      (40, "That is in MB: the question asks for bytes."), (0, "The slice is still there, and reads from it."))
+guess("sliding_windows", "No cell is new: the windows lie in those of the million numbers.",
+      (2.05e9, "That counts most cells 512 times."), (2048, "That is one window."), (1e6, "Each number has 4 bytes."),
+      (4, "That is in MB: the question asks for bytes."))
+guess("clones_of_a_product", "Texts and heads of the turned q do not merge into one batch dimension, so both inputs "
+      "are written anew. A fresh q would be taken as it is.",
+      (0, "Texts and heads must become one dimension: has the turned q such a view?"),
+      (1, "q plays both parts: its turned matrices are an input, too."),
+      (3, "The result is written by the product itself."), (24, "The texts and heads are cloned together."))
+guess("middle_word_free", "Turned back, it is in order. In most GPTs the query is turned already, so fused attention "
+      "leaves the middle word nothing to do.",
+      ("head after head", "Turned, its heads lie between the tokens: that has to be copied."),
+      ("both", "The two results lie in memory in the order of their queries."),
+      ("neither", "One query had been turned once already."))
+guess("already_there", "Nothing has to move.", ("a copy", "Only a change of device or dtype copies."))
 guess("three_words", "`contiguous` writes every number once more; the other two write none.",
       (18.9, "That is one copy for each word."), (0, "One of the words does write."),
       (12.6, "That is two copies, or reading counted as well: one word writes."), (1.57, "Each number has 4 bytes."),
