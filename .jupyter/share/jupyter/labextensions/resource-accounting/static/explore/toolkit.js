@@ -466,6 +466,7 @@ export function picture({ state: keys, given = [], check = () => "", draw, slide
     ui.guess = (name) => guessOf(ui, name);
     let opening = null; // the state as it was when the present gesture began, until something changes
     let quiet = false;
+    let [drawing, stale] = [false, false];
     let rest;
     let last = { key: null, time: 0 };
 
@@ -514,8 +515,19 @@ export function picture({ state: keys, given = [], check = () => "", draw, slide
       redraw();
     }
 
+    // Within a redraw a field that goes away loses the focus, and may change the state: then once more.
     function redraw() {
-      if (!ui.state) return;
+      stale = true;
+      if (!ui.state || drawing) return;
+      drawing = true;
+      try {
+        for (; stale; drawOnce()) stale = false;
+      } finally {
+        drawing = false;
+      }
+    }
+
+    function drawOnce() {
       measure();
       morph(body, h("div", { class: "body" }, draw(ui)));
       const wanted = body.querySelector("[data-focus]:not(:focus)");
