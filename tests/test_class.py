@@ -2,6 +2,7 @@
 
 import copy
 import csv
+import subprocess
 import sys
 from dataclasses import replace
 
@@ -210,16 +211,29 @@ SOLUTIONS = {task.name: task.solution for task in exercises(read(START))}
 @pytest.mark.slow
 def test_right_and_wrong_answers_are_marked_as_the_check_would_and_nothing_leaves_the_machine(tmp_path):
     wrong = "def devices_needed(parameters, memory, per_parameter=16):\n    return 0\n\n\ncheck(devices_needed)"
-    calls_home = 'import socket\nsocket.create_connection(("192.0.2.1", 80), timeout=5)\ncheck(fastest_writing)'
+    calls = 'socket.create_connection(("192.0.2.1", 80), timeout=5)'
+    calls_home = f"import socket\nfastest_writing = {calls}\ncheck(fastest_writing)"
     given = lesson(**(SOLUTIONS | {"devices_needed": wrong, "fastest_writing": calls_home}))
     for cell in given.cells:
         if cell.cell_type == "code":  # what is stored earns nothing
             cell.outputs = [new_output("execute_result", {"text/plain": "✓ correct"})]
     found = marked(tmp_path, given)
-    assert [found[name][0] for name in SOLUTIONS] == ["correct", "correct", "not yet", "not yet"]
+    wrong_ones = ("devices_needed", "fastest_writing")
+    expected = dict.fromkeys(SOLUTIONS, "correct") | dict.fromkeys(wrong_ones, "not yet")
+    assert {name: verdict for name, (verdict, _) in found.items()} == expected
     assert "devices_needed(" in found["devices_needed"][1]
     assert found["fastest_writing"][1].startswith("Its cell raised ")
     assert not LIMITS.jail or "Network is unreachable" in found["fastest_writing"][1]
+
+
+@pytest.mark.skipif(LIMITS.jail not in ("bwrap", "mount"), reason="this system cannot keep a notebook from files")
+def test_a_notebook_changes_nothing_of_the_teachers(tmp_path):
+    room, file = tmp_path / "room", tmp_path / "marks.csv"
+    room.mkdir()
+    file.write_text("ann")
+    hostile = f"rm -rf {tmp_path}/*; mount -o remount,bind,rw / ; umount {room}; echo 0 > {file}; echo 1 > {room}/own"
+    subprocess.run([*marks._prefix(LIMITS.jail, room), "sh", "-c", hostile], capture_output=True)
+    assert file.read_text() == "ann" and (room / "own").read_text() == "1\n"
 
 
 TAMPER = """
@@ -238,10 +252,8 @@ def tokens_before_deadline(*given):
 check(tokens_before_deadline)
 """
 ENDLESS = """
-import time
 while True:
-    print("y")
-    time.sleep(0.01)
+    print(1000 * "y")
 check(devices_needed)
 """
 
@@ -262,7 +274,9 @@ def impatient(monkeypatch):
 def test_a_hostile_notebook_earns_what_its_answers_earn(tmp_path, impatient):
     hostile = {"card_in_gb": TAMPER, "tokens_before_deadline": PEEK, "devices_needed": ENDLESS}
     found = marked(tmp_path, lesson(**(SOLUTIONS | hostile)))
-    assert [found[name][0] for name in SOLUTIONS] == ["not yet", "not yet", "not yet", "look"]
+    assert {name: verdict for name, (verdict, _) in found.items()} == dict.fromkeys(SOLUTIONS, "look") | dict.fromkeys(
+        hostile, "not yet"
+    )
     assert found["card_in_gb"][1] != "correct." and "KeyError" in found["tokens_before_deadline"][1]
     assert found["devices_needed"][1] == "It had not come to an end after 2 seconds."
     assert "the notebook names EXERCISES" in found["fastest_writing"][1]
@@ -271,7 +285,8 @@ def test_a_hostile_notebook_earns_what_its_answers_earn(tmp_path, impatient):
 @pytest.mark.slow
 def test_what_ends_the_kernel_ends_the_marking_of_this_notebook_alone(tmp_path):
     found = marked(tmp_path, lesson(card_in_gb=SOLUTIONS["card_in_gb"], devices_needed="import os\nos._exit(0)"))
-    assert [found[name][0] for name in SOLUTIONS] == ["correct", "not attempted", "not run", "not run"]
+    given = ("card_in_gb", "tokens_before_deadline", "devices_needed", "fastest_writing")
+    assert [found[name][0] for name in given] == ["correct", "not attempted", "not run", "not run"]
     assert "The kernel ended in code cell " in found["devices_needed"][1]
 
 
@@ -287,7 +302,7 @@ def test_progress_counts_what_was_saved(tmp_path):
     (tmp_path / "01_broken.ipynb").write_text("{")
     table = str(progress(tmp_path))
     guesses = sum("\ncompare(" in cell.source for cell in given.cells)
-    assert f"1 of {guesses}" in table and "1 of 4" in table and "cannot be read" in table
-    assert "tokens_before_deadline, devices_needed, fastest_writing" in table and "card_in_gb" not in table
+    assert f"1 of {guesses}" in table and f"1 of {len(SOLUTIONS)}" in table and "cannot be read" in table
+    assert ", ".join(SOLUTIONS).removeprefix("card_in_gb, ") in table and "card_in_gb" not in table
     with pytest.raises(FileNotFoundError, match="name their folder"):
         progress(tmp_path / "none")

@@ -33,6 +33,7 @@ from helpers.export.handout import checks, lesson_of
 
 HERE = Path(__file__).resolve().parent
 MARKS = {"correct": "✓", "not yet": "✗", "not attempted": "○", "not run": "!", "look": "?"}
+_MOST_TEXT = 2**20  # characters that a cell may print
 _MOST_OUTPUT = 2**25  # characters that a cell may show; what is more is thrown away
 _PATIENCE = 60  # seconds that a kernel may take to come back from an interrupt, after what it still shows
 _CHECK = 150  # seconds for the calls of a check, which ends them after ten of their own
@@ -41,6 +42,21 @@ _LARGEST_FOLDER = 2**28  # bytes
 # Where the right answers are, to a student who looks for them.
 _PEEKS = re.compile(r"EXERCISES|\boracle\b|helpers[./]exercises|helpers[./]check[./]|sys\.modules|site-packages")
 _BEFORE = """
+import sys
+def show_less(stream):  # else an endless cell floods its kernel, which then hears no interrupt
+    write, shown = stream.write, 0
+    def begin(*_):
+        nonlocal shown
+        shown = 0
+    def write_less(text):
+        nonlocal shown
+        shown += len(text)
+        return write(text) if shown < {text} else len(text)
+    stream.write = write_less
+    get_ipython().events.register("pre_run_cell", begin)
+show_less(sys.stdout)
+show_less(sys.stderr)
+del sys, show_less
 import helpers.exercises
 helpers.exercises.EXERCISES.clear()
 try:
@@ -82,22 +98,48 @@ class Limits:
 # ---- The kernel
 
 
+# A shell script, as the root of a namespace of its own: all that is mounted is read-only but one folder, $0, and the
+# command is run without the rights that could change that.
+_READ_ONLY = """
+mount --bind "$0" "$0" && mount -t tmpfs none /dev/shm || exit 1
+cut -d " " -f 5 /proc/self/mountinfo | sort -u | while read -r place; do
+  case "$place" in "$0" | /dev/shm) ;; *) mount -o remount,bind,ro "$place" ;; esac
+done 2> /dev/null
+cd "$PWD"  # into the folder as it is mounted now
+exec setpriv --bounding-set=-all --inh-caps=-all --no-new-privs "$@"
+"""
+
+
 def jail() -> str:
-    """What this system has to keep a notebook from the network and from files: "bwrap", "unshare" or nothing."""
-    for tool, options in (("bwrap", ["--ro-bind", "/", "/", "--unshare-net"]), ("unshare", ["--net", "-r"])):
-        if shutil.which(tool) and not subprocess.run([tool, *options, "true"], capture_output=True).returncode:
-            return tool
-    return ""
+    """What this system has to keep a notebook from the network and from files: "bwrap", "mount", "unshare" or ""."""
+    return next(filter(_holds, ("bwrap", "mount", "unshare")), "")
+
+
+def _holds(tool: str) -> bool:
+    """Whether it runs a command, and whether that writes nowhere but into its folder."""
+    with tempfile.TemporaryDirectory() as folder:
+        room, outside = Path(folder).resolve() / "room", Path(folder).resolve() / "outside"
+        room.mkdir()
+        try:
+            ran = subprocess.run([*_prefix(tool, room), "touch", room / "inside", outside], capture_output=True)
+        except OSError:
+            return False
+        return (room / "inside").exists() and (outside.exists() if tool == "unshare" else ran.returncode == 1)
 
 
 def _prefix(tool: str, room: Path) -> list[str]:
-    """The beginning of a command that has no network, and in the case of bwrap only this folder to write to."""
+    """The beginning of a command that has no network, and, unless it is plain `unshare`, one folder to write to."""
     own = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/dev/shm", "--bind", room, room]
     alone = ["--unshare-net", "--unshare-pid", "--unshare-ipc", "--die-with-parent"]
     alone += ["--setenv", "JPY_PARENT_PID", "1"]  # whom the kernel would miss in there
-    return {"bwrap": ["bwrap", *map(str, own), *alone], "unshare": ["unshare", "--net", "--map-root-user"], "": []}[
-        tool
-    ]
+    unshare = ["unshare", "--net", "--map-root-user"]
+    prefixes = {
+        "bwrap": ["bwrap", *map(str, own), *alone],
+        "mount": [*unshare, "--mount", "sh", "-c", _READ_ONLY, str(room)],
+        "unshare": unshare,
+        "": [],
+    }
+    return prefixes[tool]
 
 
 class Kernel(NotebookClient):
@@ -133,7 +175,9 @@ class Kernel(NotebookClient):
         }
         try:
             async with self.async_setup_kernel(cwd=str(folder), env=env, cleanup_kc=True):
-                await self.run(_BEFORE.format(memory=self.limits.memory, file=_LARGEST_FILE), _PATIENCE)
+                await self.run(
+                    _BEFORE.format(memory=self.limits.memory, file=_LARGEST_FILE, text=_MOST_TEXT), _PATIENCE
+                )
                 yield self
         finally:
             atexit.unregister(self._cleanup_kernel)  # it stays behind where the kernel did not start
@@ -193,7 +237,8 @@ async def _verdicts(kernel: Kernel, notebook: NotebookNode, asked: dict[str, str
                 found |= dict.fromkeys(here, ("not yet", f"Its cell raised {error}."))
                 continue
             for name, answers in here.items():
-                found[name] = await _judged(kernel, name, answers)
+                verdict, sentence = await _judged(kernel, name, answers)
+                found[name] = ("not yet" if verdict == "not run" else verdict), sentence
             continue
         except CellTimeoutError:
             end = f"code cell {number} had not come to an end after {kernel.timeout} seconds"
@@ -307,8 +352,10 @@ def write(rows: Iterable[Row], out: Path, protection: str) -> tuple[Path, Path]:
     return table, page
 
 
+_JAILED = "Each notebook ran without a network, and could write only into its copy; it could read what you can."
 _PROTECTION = {
-    "bwrap": "Each notebook ran without a network, and could write only into its copy; it could read what you can.",
+    "bwrap": _JAILED,
+    "mount": _JAILED,
     "unshare": "Each notebook ran without a network, in a copy; it could read and change what you can change.",
     "": "Each notebook ran in a copy, with the network; it could read and change what you can change.",
 }
