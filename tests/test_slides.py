@@ -137,6 +137,17 @@ def test_what_does_not_fit_goes_on_under_the_same_heading_with_the_same_notes(op
 
 
 @pytest.mark.slow
+def test_a_picture_is_as_large_in_print_as_on_the_screen(opened):
+    page = opened(NOTEBOOKS[3])
+    shown = [slide["pictures"] for slide in page.evaluate(SEEN) if slide["kind"] == "picture"]
+    page.goto(page.url.partition("#")[0] + "?print-pdf")
+    page.locator(".pdf-page").last.wait_for(state="attached")
+    printed = page.evaluate("""[...document.querySelectorAll('.pdf-page .picture')].map(slide =>
+        [...slide.querySelectorAll('.output > img, [data-view]')].map(part => part.getBoundingClientRect().width))""")
+    assert [[width for width, _ in one] for one in shown if one] == [pytest.approx(one, rel=0.02) for one in printed]
+
+
+@pytest.mark.slow
 def test_a_deck_opens_without_a_request_and_shows_notes_to_the_speaker(opened, context):
     asked = []
     context.on("request", lambda request: asked.append(request.url))
