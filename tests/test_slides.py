@@ -142,7 +142,7 @@ def test_a_picture_is_as_large_in_print_as_on_the_screen(opened):
     shown = [slide["pictures"] for slide in page.evaluate(SEEN) if slide["kind"] == "picture"]
     page.goto(page.url.partition("#")[0] + "?print-pdf")
     page.locator(".pdf-page").last.wait_for(state="attached")
-    printed = page.evaluate("""[...document.querySelectorAll('.pdf-page .picture')].map(slide =>
+    printed = page.evaluate("""[...document.querySelectorAll('.pdf-page > section.picture')].map(slide =>
         [...slide.querySelectorAll('.output > img, [data-view]')].map(part => part.getBoundingClientRect().width))""")
     assert [[width for width, _ in one] for one in shown if one] == [pytest.approx(one, rel=0.02) for one in printed]
 
