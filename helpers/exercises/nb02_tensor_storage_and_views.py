@@ -34,7 +34,7 @@ guess("clones_of_a_product", "Texts and heads of the turned q do not merge into 
       (1, "q plays both parts: its turned matrices are an input, too."),
       (3, "The result is written by the product itself."), (24, "The texts and heads are cloned together."))
 guess("middle_word_free", "Turned back, it is in order. In most GPTs the query is turned already, so fused attention "
-      "leaves the middle word nothing to do.",
+      "leaves the middle word nothing to do. Attention in two matmuls writes head after head, and the copy is real.",
       ("head after head", "Turned, its heads lie between the tokens: that has to be copied."),
       ("both", "The two results lie in memory in the order of their queries."),
       ("neither", "One query had been turned once already."))

@@ -29,15 +29,14 @@ guess("slow_digit", "Four heads of four channels come before head 4: 4 · 4 + 1 
       (13, "That is head 3, channel 1: heads count from 0."), (16, "That is channel 0 of head 4."),
       (25, "There are four channels in a head."))
 guess("neighbours_share", "The key head is the slow digit: query head = kv · 4 + group.",
-      ("(group kv)", "That gives 0, 1, 0, 1, and so on: neighbours have different key heads."),
-      ("kv group", "Write it with its bracket: which name stands first?"))
+      ("(group kv)", "That gives 0, 1, 0, 1, and so on: neighbours have different key heads."))
 guess("scores_for_each_number", "t and s are 1024, c is 64, and all other names are in both.",
       (1024, "q has c numbers for each token and head."), (64, "s has taken the place of c."),
       (1, "q has c where the scores have s."), (12, "Both have all the heads."))
 guess("swap_in_checked_function", "What comes second is taken for the token, in the argument and in the result: they "
       "come from the same tensor, so they agree. A second argument that knows the width, as `w` does in `project`, "
       "would bring it to light.", ("raises", "No second argument knows the width."))
-guess("flops_of_names", "It is 2 × the sizes of all different names, multiplied.",
+guess("flops_of_names", "Each different name is a loop, and here each step is 2 FLOPs: multiply all the sizes.",
       (lambda right: right / 2, "Those are the steps: each is 2 FLOPs."),
       (lambda right: right * 32, "The width is one loop, though both inputs have it."),
       (lambda right: right / 32, "The width is a loop, too, though the output does not have it."),
