@@ -41,6 +41,9 @@ def _choose_processes(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark notebooks as slow; put the cells of each together and in order, should a plugin have shuffled all tests."""
     for item in items:
+        if " at 0x" in item.nodeid:
+            raise pytest.UsageError(f"this name differs from process to process, so give its case an id: {item.nodeid}")
+    for item in items:
         if isinstance(item.parent, Lesson):
             item.add_marker("slow")
     begin: dict[pytest.Item, int] = {}
