@@ -4,13 +4,19 @@ How the suite runs: all of it in two processes, a part of it in one; the cells o
 """
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from nbval.plugin import IPyNbCell, IPyNbFile, NbCellError
 
-from tests.tools.course import WORDS, exercises, read, sections
+# A grammar of internationalised addresses, which jsonschema takes where there is one: no notebook has an address to be
+# checked by it, and each process would take a second or two to build it.
+sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
+
+from nbval.plugin import IPyNbCell, IPyNbFile, NbCellError  # noqa: E402
+
+from tests.tools.course import WORDS, exercises, read, sections  # noqa: E402
 
 WORKERS = 2  # a machine with more cores is not faster: notebooks time their own cells, and should find it quiet
 
