@@ -188,9 +188,13 @@ class Kernel(NotebookClient):
         self.nb.cells = [cell]
         self.timeout = max(1, int(min(max(self.limits.cell, at_least), self.left)))
         clock = asyncio.get_running_loop().time
-        begin = clock()
+        begin, before = clock(), asyncio.all_tasks()
         try:
             await self.async_execute_cell(cell, 0, store_history=False)
+        except CellTimeoutError:
+            for listener in asyncio.all_tasks() - before:  # nbclient leaves one behind, which would hear the next cell
+                listener.cancel()
+            raise
         finally:
             self.left -= clock() - begin
         return cell.outputs
