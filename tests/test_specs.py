@@ -219,11 +219,6 @@ def test_peaks_and_ridges_as_they_are_published(name, dtype, rate, ridge):
     assert (spec.peak(dtype), round(spec.peak(dtype) / spec.bandwidth)) == (rate, ridge)
 
 
-@ROWS
-def test_elementwise_work_runs_on_the_vector_unit(spec):
-    assert spec.elementwise == spec.vector.get("float32")
-
-
 def test_a_rate_that_the_vendor_does_not_give_is_an_error():
     with pytest.raises(ValueError, match=r"32GB has no rate for bfloat16 on its spec sheet, only for float16, fl"):
         specs.find("Tesla V100-SXM2-32GB").peak(torch.bfloat16)

@@ -9,16 +9,18 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+# fmt: off
 _OPERATORS: dict[type[ast.AST], tuple[type[Any], ...]] = {
     ast.Add: (ast.Sub,), ast.Sub: (ast.Add,), ast.Mult: (ast.Div, ast.Add), ast.Div: (ast.Mult, ast.FloorDiv),
     ast.FloorDiv: (ast.Div, ast.Mult), ast.Mod: (ast.FloorDiv,), ast.Pow: (ast.Mult,), ast.MatMult: (ast.Mult,),
     ast.Lt: (ast.LtE, ast.Gt), ast.LtE: (ast.Lt, ast.GtE), ast.Gt: (ast.GtE, ast.Lt), ast.GtE: (ast.Gt, ast.LtE),
     ast.Eq: (ast.NotEq,), ast.NotEq: (ast.Eq,), ast.And: (ast.Or,), ast.Or: (ast.And,),
-}  # fmt: skip
+}
 _MORE_OPERATORS: dict[type[ast.AST], tuple[type[ast.operator], ...]] = {
     ast.Add: (ast.Mult,), ast.Mult: (ast.Pow, ast.Sub, ast.MatMult), ast.Div: (ast.Sub,), ast.FloorDiv: (ast.Mod,),
     ast.Sub: (ast.Div, ast.Mult), ast.BitXor: (ast.Pow,),
-}  # fmt: skip
+}
+# fmt: on
 _EXCHANGED = {"floor": "ceil", "ceil": "floor", "max": "min", "min": "max"}
 _SAME_CALLS = {"tuple", "list", "float", "set", "sorted"}  # any spelling of a value is accepted
 _ROUNDINGS = {"floor": "math.floor", "ceil": "math.ceil", "int": "int", "round": "round"}
