@@ -22,6 +22,21 @@ guess("seven_lines", "A list as index, `flip` and a new dtype always copy; 2 has
       ([2, 3, 6], "`flip` would need a negative stride, which PyTorch does not have."),
       ([2, 3, 4, 5, 6], "m is float32 already: float() returns m itself."),
       ([2, 3, 4, 6, 7], "numpy() and from_numpy() both use the memory that is there."))
+guess("three_words", "`contiguous` writes every number once more; the other two write none.",
+      (18.9, "That is one copy for each word."), (0, "One of the words does write."),
+      (12.6, "That is two copies, or reading counted as well: one word writes."), (1.57, "Each number has 4 bytes."),
+      (6291456, "That is in bytes: the question asks for MB."))
+guess("permuted_note", "Each stride comes along with its dimension.",
+      ((6, 3, 1), "So it would be in a fresh tensor of that shape, but nothing has moved."),
+      ((12, 4, 1), "That is the stride of z itself."), ((4, 2, 3), "That is the new shape."),
+      ((2, 0, 1), "That is the order of the dimensions; the question asks for their strides."),
+      ((4, 1, 12), "You sent dimension 0 to place 2: permute(2, 0, 1) fetches dimension 2 to place 0."))
+guess("cache_repeated", "The line writes the whole cache, four times over.",
+      (1.07, "That is the cache itself."),
+      (3.22, "That is what it writes more than the cache: it writes all four."),
+      (2.15, "That is for the keys or the values alone."),
+      (0, "expand is free; the reshape behind it is not."), (0.134, "That is one layer of 32."),
+      (8.59, "A bfloat16 has 2 bytes, and only what is written counts."), (4, "That is in GiB: a GB has 10⁹ bytes."))
 guess("small_slice", "A view holds on to the whole storage: 40 MB for a slice that reports 12 bytes.",
       (12, "That is what `nbytes` says of the slice: whose storage does it read?"),
       (40, "That is in MB: the question asks for bytes."), (0, "The slice is still there, and reads from it."))
@@ -39,21 +54,6 @@ guess("middle_word_free", "Turned back, it is in order. In most GPTs the query i
       ("both", "The two results lie in memory in the order of their queries."),
       ("neither", "One query had been turned once already."))
 guess("already_there", "Nothing has to move.", ("a copy", "Only a change of device or dtype copies."))
-guess("three_words", "`contiguous` writes every number once more; the other two write none.",
-      (18.9, "That is one copy for each word."), (0, "One of the words does write."),
-      (12.6, "That is two copies, or reading counted as well: one word writes."), (1.57, "Each number has 4 bytes."),
-      (6291456, "That is in bytes: the question asks for MB."))
-guess("permuted_note", "Each stride comes along with its dimension.",
-      ((6, 3, 1), "So it would be in a fresh tensor of that shape, but nothing has moved."),
-      ((12, 4, 1), "That is the stride of z itself."), ((4, 2, 3), "That is the new shape."),
-      ((2, 0, 1), "That is the order of the dimensions; the question asks for their strides."),
-      ((4, 1, 12), "You sent dimension 0 to place 2: permute(2, 0, 1) fetches dimension 2 to place 0."))
-guess("cache_repeated", "The line writes the whole cache, four times over.",
-      (1.07, "That is the cache itself."),
-      (3.22, "That is what it writes more than the cache: it writes all four."),
-      (2.15, "That is for the keys or the values alone."),
-      (0, "expand is free; the reshape behind it is not."), (0.134, "That is one layer of 32."),
-      (8.59, "A bfloat16 has 2 bytes, and only what is written counts."), (4, "That is in GiB: a GB has 10⁹ bytes."))
 
 def _index_at(offset: int, shape: Sequence[int], order: Literal["C", "F"] = "C") -> tuple[int, ...]:
     return tuple(map(int, np.unravel_index(offset, shape, order)))
