@@ -84,6 +84,8 @@ def test_an_op_under_the_roof_costs_what_is_counted(op, function, sizes, dtype):
         (explore.roofline, {"machine": "abacus"}, TraitError, "'machine' trait"),
         (explore.roofline, {"machine": "Google TPU v5e", "dtype": "float64"}, ValueError, "no rate for float64 on its"),
         (explore.roofline, {"asked": ["slope"]}, ValueError, "no question 'slope': take some of ridge, narrow, peak"),
+        (explore.roofline, {"without": ["dot"]}, ValueError, "no op 'dot' to leave out: there are ReLU, GELU, fused"),
+        (explore.roofline, {"without": ["ReLU"], "op": "ReLU"}, TraitError, "ReLU is left out; there are GELU, fused"),
     ],
 )
 def test_what_cannot_be_shown_is_refused(make, arguments, error, words):

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 import torch
-from traitlets import Dict, Enum, Float, Int, List, Unicode, validate
+from traitlets import Dict, Enum, Float, Int, List, TraitError, Unicode, validate
 
 from helpers import draw, formats, specs
 from helpers.explore.view import GIVEN, STATE, StateError, View
@@ -130,8 +130,9 @@ class Roof(View, module="roofline.js"):
     `asked` are the questions that come first: for the "ridge"; for the intensity that a "narrow" layer gets to; for the
     ops that get faster with ten times the "peak" or twice the "bandwidth". Peak in FLOP/s and bandwidth in B/s are the
     machine's while they are None. Elementwise ops stand under the machine's vector unit, where its rate is known.
-    Raises TraitError for an unknown machine or dtype, ValueError for an unknown question and, whenever they are set,
-    where the machine has no rate for the dtype.
+    `without` names ops that are left out. Raises TraitError for an unknown machine or dtype, and for an op that is not
+    shown, ValueError for an unknown question or op to leave out and, whenever they are set, where the machine has no
+    rate for the dtype.
     """
 
     machine, dtype = Enum(list(_MACHINES), _FIRST).tag(**STATE), Enum(list(ITEMSIZES), "bfloat16").tag(**STATE)
@@ -141,15 +142,18 @@ class Roof(View, module="roofline.js"):
     batch, width = Int(64, min=1, max=2**16).tag(**STATE), Int(4096, min=1, max=2**14).tag(**STATE)
     machines: Dict = Dict(default_value=_MACHINES).tag(**GIVEN)
     itemsizes: Dict = Dict(default_value=ITEMSIZES).tag(**GIVEN)
-    ops = List([{"name": name} | op for name, op in OPS.items()]).tag(**GIVEN)
+    ops: List = List().tag(**GIVEN)
     ends = List([[0.05, 5e4], [1e10, 2e16]]).tag(**GIVEN)  # of the axes, in FLOP/B and FLOP/s
     asked: List = List().tag(**GIVEN)
 
-    def __init__(self, *, asked: Sequence[str] = ("ridge",), **state: Any) -> None:
+    def __init__(self, *, asked: Sequence[str] = ("ridge",), without: Sequence[str] = (), **state: Any) -> None:
         if unknown := set(asked).difference(_QUESTIONS):
             raise ValueError(f"no question {min(unknown)!r}: take some of {', '.join(_QUESTIONS)}")
+        if unknown := set(without).difference(OPS):
+            raise ValueError(f"no op {min(unknown)!r} to leave out: there are {', '.join(OPS)}")
         questions = [Roof(asked=(), **state)._question(name) for name in asked]
-        super().__init__(**state, asked=questions)
+        shown = [{"name": name} | op for name, op in OPS.items() if name not in without]
+        super().__init__(**state, asked=questions, ops=shown)
 
     def _question(self, name: str) -> dict[str, Any]:
         question = {"name": name} | _QUESTIONS[name]
@@ -165,6 +169,13 @@ class Roof(View, module="roofline.js"):
     def _together(self, proposal: dict[str, Any]) -> str:
         state = {"machine": self.machine, "dtype": self.dtype, proposal["trait"].name: proposal["value"]}
         _SPECS[state["machine"]].peak(state["dtype"])
+        return proposal["value"]
+
+    @validate("op")
+    def _is_shown(self, proposal: dict[str, Any]) -> str:
+        names = [op["name"] for op in self.ops]
+        if names and proposal["value"] not in names:
+            raise TraitError(f"{proposal['value']} is left out; there are {', '.join(names)}")
         return proposal["value"]
 
     @property
@@ -194,7 +205,7 @@ class Roof(View, module="roofline.js"):
 
     def _drawing(self) -> draw.Drawing:
         points = []
-        for op in OPS:
-            flops, nbytes = self.cost(op)
-            points.append(draw.Point(op, flops / nbytes, self.roof_of(op).attainable(flops / nbytes)))
+        for name in (op["name"] for op in self.ops):
+            flops, nbytes = self.cost(name)
+            points.append(draw.Point(name, flops / nbytes, self.roof_of(name).attainable(flops / nbytes)))
         return draw.roofline({self.machine: self.roof}, points, f"{self.machine}, {self.dtype}, batch {self.batch}")

@@ -158,6 +158,7 @@ function reserved(ui, box, now) {
   const long = 8 * ui.em;
   const knee = [box.across(peak / bandwidth), box.up(peak)];
   const found = [{ x: box.right - long, y: knee[1] - 0.6 * ui.em, long }, { x: knee[0] - 10, y: knee[1], long: 20 }];
+  for (let y = box.top; y < box.bottom; y += ui.em) found.push({ x: knee[0], y, long: 0 }); // the ridge: a label has one side
   if (spec.vector) found.push({ x: box.right - 1.8 * long, y: box.up(spec.vector) + 1.2 * ui.em, long: 1.8 * long });
   const { x, y, turn } = slopeLabel(ui, box, now);
   for (const part of [-1.6, 0, 1.6]) {
@@ -192,7 +193,7 @@ function answerOf(state, { name, kind, before, after }) {
 function intensityMark(ui, box, guess, answer) {
   const { em } = ui;
   const { across } = box;
-  const value = guess.value ?? 10;
+  const value = guess.value ?? 0.1; // where no label of the chart is
   const x = across(value);
   const make = (number) => guess.make(+plain(across.hold(number), 2));
   const stroke = s("path", { d: line([x, box.top], [x, box.bottom]), class: "guess" });
