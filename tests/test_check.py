@@ -814,6 +814,7 @@ def test_the_corrected_answer_passes_after_a_slip_that_einops_remembers(name):
     w = torch.arange(24.0).view(8, 3)
     with contextlib.suppress(Exception):
         wrong(w, 4, 2)  # in a cell of one's own
+    assert check("average_heads", corrected).message == "correct."
     for _ in range(2):
         assert check("average_heads", wrong).status == "not yet"
         assert check("average_heads", corrected).message == "correct."
