@@ -27,6 +27,7 @@ _STYLE |= matplotlib.rc_params_from_file(Path(__file__).with_name("course.mplsty
 _styled = matplotlib.rc_context(_STYLE)  # a decorator: whatever the reader's own settings are
 
 WIDTH = 6.4  # inches: at 110 dpi a figure is shown 704 pixels wide
+TALLEST = 3.7  # inches: at the height of a slide of 720 pixels, letters of 8 points have 18
 Spot = tuple[float, float]  # x and y in a plot
 Sizes = Mapping[str, float]
 Series = Mapping[str, tuple[Sequence[float], Sequence[float]]]  # x and y by name
@@ -134,7 +135,7 @@ def figure(width: float = WIDTH, height: float = 3.0, **panels: Any) -> tuple[Fi
 def canvas(height: float, title: str, xlabel: str = "", ylabel: str = "") -> tuple[Figure, Axes]:
     """A figure of the full width with a title, higher for a second line; without labels for its axes it has none."""
     more_lines = (title + xlabel).count("\n")
-    fig, ax = figure(height=height + 0.16 * more_lines)
+    fig, ax = figure(height=min(height + 0.16 * more_lines, TALLEST))
     ax.set(title=title, xlabel=xlabel, ylabel=ylabel)
     ax.axis("on" if xlabel or ylabel else "off")
     return fig, ax

@@ -58,7 +58,7 @@ def roofline(
     *,
     moves: Sequence[Sequence[str]] = (),
     intensities: tuple[float, float] | None = None,
-    height: float = 3.8,
+    height: float = 3.7,
     thin: Roofs | None = None,
 ) -> Made:
     """Attainable FLOP/s against intensity in FLOP/byte, both logarithmic: a roof per machine, dtype, unit or memory.
@@ -82,7 +82,8 @@ def roofline(
     fig, ax = canvas(height, title, "arithmetic intensity (FLOP/byte)", "FLOP/s")
     _set_axes(ax, roofs, spots, intensities)
     fig.set_layout_engine("none")  # the labels are placed in pixels, so the axes must stay
-    ax.set_position((0.62 / WIDTH, 0.48 / height, 1 - 0.75 / WIDTH, 1 - 0.76 / height))
+    tall = fig.get_figheight()
+    ax.set_position((0.62 / WIDTH, 0.48 / tall, 1 - 0.75 / WIDTH, 1 - 0.76 / tall))
     _shade(ax, roofs, ridges)
     for (name, roof), style in zip(roofs.items(), itertools.cycle(LINES), strict=False):
         _draw_slope(ax, name, roof, BLUE, 2.6, style["linestyle"])
