@@ -230,6 +230,15 @@ def test_of_many_ops_no_label_lies_on_another():
         assert not boxes[one].padded(-2).overlaps(boxes[other].padded(-2)), (one, other)
 
 
+@pytest.mark.parametrize(("names", "gains"), [("ab", {"× 0.5", "× 3"}), ("ba", {"× 2", "× 0.333"})])
+def test_the_regions_tell_what_the_second_roof_gains_over_the_first(names, gains):
+    both = {"a": Roofline(100, 10), "b": Roofline(300, 5)}
+    drawing = draw.roofline({name: both[name] for name in names}, intensities=(0.1, 1e4))
+    texts = [text.get_text() for text in drawing.figure.axes[0].texts]
+    regions = dict(text.split("\n") for text in texts if "-bound\n" in text)
+    assert {*regions.values()} == gains and [*regions] == ["memory-bound", "compute-bound"]
+
+
 def test_beside_thin_roofs_the_names_are_apart():
     spots = {"slow": (1, 4), "fast": (1, 14)}
     points = [draw.Point(name, x, measured=rate) for name, (x, rate) in spots.items()]

@@ -65,9 +65,9 @@ def roofline(
 
     A roof is blue where the bandwidth limits it and vermillion where the peak does, with its ridge marked; several
     differ by their dashes. Above all roofs it is grey. The regions below have names: memory-bound under all roofs,
-    compute-bound under all, and in between what depends on the roof. A point is open where predicted, filled where
-    measured. `thin` are further slopes, dashed or dotted, with their names; beside them each point has a line to the
-    lowest of the roofs.
+    compute-bound under all, and in between what depends on the roof; where bandwidths differ, each tells how many times
+    the last roof is as high as the first. A point is open where predicted, filled where measured. `thin` are further
+    slopes, dashed or dotted, with their names; beside them each point has a line to the lowest of the roofs.
     `moves` names pairs of points: an arrow leads from first to second, with the gain. `intensities`: ends of the axis.
     Raises ValueError without a roof, for a point without FLOP/s, and for a move between points that are not there.
     """
@@ -149,11 +149,9 @@ def _shade(ax: Axes, roofs: Roofs, ridges: Sequence[float]) -> None:
 
 
 def _gains(roofs: Roofs, left: float, right: float) -> str:
-    """How many times the highest roof is as high as the lowest, from one intensity to another: 1 to 1.31."""
-    gains = []
-    for x in np.geomspace(left, right, 99):
-        rates = [roof.attainable(x) for roof in roofs.values()]
-        gains.append(max(rates) / min(rates))
+    """How many times the last roof is as high as the first, from one intensity to another: 1 to 1.31."""
+    first, *_, last = roofs.values()
+    gains = [last.attainable(x) / first.attainable(x) for x in np.geomspace(left, right, 99)]
     return " to ".join(dict.fromkeys([number(min(gains)), number(max(gains))]))
 
 

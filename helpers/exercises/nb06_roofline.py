@@ -56,7 +56,9 @@ guess("strided_sum", "Each of those numbers lies in a cache line of its own, and
     (lambda right: (0.5, 1.5) if right > 3 else None,
      "By its formula, yes: but how many of the matrix's cache lines hold one of those numbers?"),
     (lambda right: (0.01, 0.2) if right > 3 else None,
-     "A sixteenth of the matrix is what the roof's time counts already."))
+     "A sixteenth of the matrix is what the roof's time counts already."),
+    (lambda right: 16 if right > 16 else None,
+     "That is what whole lines explain; the rest is slower work, numbers taken one by one."))
 guess("gelu_by_erf", "",
     (lambda right: 1 if right > 1.3 else None, "The same bytes, but not the same work: their kernels differ."),
     (lambda right: (0.01, 0.95) if right > 1.2 else None, "Here it is the faster one of the two."),
@@ -133,9 +135,13 @@ choices("in_the_bracket",
     b=("take turns",
        ("overlap", "Then it would take 6 µs, as from a cache. Of the 9.3 µs of W + M nearly all was needed."),
        ("above", "M is 3.3 µs: what do W and M add up to?")),
-    c=("above", ("overlap", "M is 1.12 ms, so even W + M are only 1.42 ms.")),
+    c=("above",
+       ("overlap", "M is 1.12 ms, so even W + M are only 1.42 ms."),
+       ("take turns", "W + M are only 1.42 ms: it took longer than both together.")),
     d=("below", ("overlap", "M alone is 2.24 ms: how can it take less?")),
-    e=("overlap", ("above", "M is less than W here: the bracket begins at W, 5 ms.")))
+    e=("overlap",
+       ("above", "M is less than W here: the bracket begins at W, 5 ms."),
+       ("take turns", "W + M are 7.24 ms. It took less: the shorter one is hidden behind the longer.")))
 
 
 def _bottleneck(

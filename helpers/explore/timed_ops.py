@@ -28,7 +28,9 @@ def _verdict(seconds: float, work: float, memory: float) -> str:
     """What a time says, beside the time of the work in a cache and that of the bytes."""
     low, high = max(work, memory), work + memory
     if seconds > _CLOSE * high:
-        return "above its bracket, so it moves more bytes than counted, or slower ones"
+        if seconds - work > 3 * memory:
+            return "above its bracket, by more than its bytes explain, so its work was slower than when timed alone"
+        return "above its bracket, so its bytes were more or slower than counted, or its work was slower"
     if seconds < work / _CLOSE:
         return "below its bracket, so computing was measured too slow"
     if seconds < memory / _CLOSE:
