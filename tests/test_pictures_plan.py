@@ -113,7 +113,7 @@ def of_plan(view):
     tokens = view.gpus // min(view.text_gpus, view.gpus) * view.texts * view.models[view.model]["length"]
     terms = ("weights", "gradients", "moments", "master copy", "activations", "loss")
     alive = step.alive[step.fullest]
-    return {term: si(alive[term], "B") if term in alive else "not yet there" for term in terms} | {
+    return {term: si(alive[term], "B") if term in alive else "none yet" for term in terms} | {
         "peak": si(step.peak, "B"),
         "moment": step.fullest,
         "days": span(view.days),

@@ -134,13 +134,19 @@ def _facts(config: Config, tokens: int, flops_per_token: float | None) -> dict[s
 
 
 def _published(flops_per_token: float | None) -> list[dict[str, Any]]:
-    """The published runs, each with the MFU that its GPU-hours imply, products counted as in the picture if known."""
+    """The published runs, each with the MFU that its GPU-hours imply, counted as the picture counts.
+
+    Where that is all products, a run of which no Config is known is left out.
+    """
     found = []
     for run in _RUNS:
         config = MODELS.get(run.name)
-        per_token = 6 * run.active
-        if config and flops_per_token is None:
+        if flops_per_token is not None:
+            per_token = 6 * run.active
+        elif config is not None:
             per_token = 3 * budget.forward_flops(config, 8192) / 8192
+        else:
+            continue
         peak = MACHINES[_H100]["peak"]
         days = run.gpu_hours / run.gpus / 24
         mfu = specs.mfu(per_token * run.tokens / (3600 * run.gpu_hours), peak)

@@ -78,8 +78,9 @@ function held(ui, width) {
   const { em, before, state } = ui;
   const now = memoryOf(state);
   const { memory } = state.machines[state.machine];
-  const names = 6.6 * em;
-  const across = linear([0, state.most], [names, width - 3.6 * em]);
+  const numbers = 10.6 * em; // where the column of numbers ends, so that none lies on a bar or on the memory's line
+  const names = numbers - 4.7 * em;
+  const across = linear([0, state.most], [numbers + 0.5 * em, width - 1.5 * em]);
   const tall = Math.max((ui.slide ? 1.3 : 1.7) * em, 24);
   const top = 1.5 * em;
   const rows = Object.keys(TERMS);
@@ -91,20 +92,20 @@ function held(ui, width) {
     start += size;
     const x = across(from);
     const y = top + k * tall;
-    const words = size ? si(size, "B") : "not yet there";
+    const words = size ? si(size, "B") : "none yet";
     return s("g", { "data-link": term },
-      s("text", { x: names - 0.5 * em, y: y + 0.68 * tall, class: "label", "text-anchor": "end" }, TERMS[term]),
+      s("text", { x: names, y: y + 0.68 * tall, class: "label", "text-anchor": "end" }, TERMS[term]),
+      s("text", { x: numbers, y: y + 0.68 * tall, class: `label ${size ? "" : "soft"}`, "text-anchor": "end", "data-shown": term }, words),
       s("rect", { x, y: y + 2, width: Math.max(across(start) - x, 0), height: tall - 4, class: `tint ${LOOKS[term]}` }),
       s("path", { d: line([across(start), y + 2], [across(start), y + tall + 2]), class: "lead" }),
-      across.beyond(start) > 0 && size > 0 && tip(across.end + 10, y + tall / 2, "right"),
-      s("text", { x: across(start) + (across.beyond(start) > 0 ? -4 : 5), y: y + 0.68 * tall, class: `label ${size ? "" : "soft"}`,
-        "text-anchor": across.beyond(start) > 0 ? "end" : "start", "data-shown": term }, words));
+      across.beyond(start) > 0 && size > 0 && tip(across.end + 10, y + tall / 2, "right"));
   });
   const y = top + rows.length * tall;
   const old = before && memoryOf(before).peak;
   const look = now.fits ? "held" : "held over";
   const total = s("g", {},
-    s("text", { x: names - 0.5 * em, y: y + 0.7 * tall, class: "label bold", "text-anchor": "end" }, "together"),
+    s("text", { x: names, y: y + 0.7 * tall, class: "label bold", "text-anchor": "end" }, "together"),
+    s("text", { x: numbers, y: y + 0.7 * tall, class: "label bold", "text-anchor": "end" }, si(now.peak, "B")),
     s("rect", { x: across(0), y: y + 3, width: across(now.peak) - across(0), height: tall - 5, class: look }),
     old && old !== now.peak && s("rect", { x: across(0), y: y + 3, width: across(old) - across(0), height: tall - 5, class: "ghost" }),
     across.beyond(now.peak) > 0 && tip(across.end + 10, y + tall / 2, "right"));
@@ -197,6 +198,9 @@ function marks(ui, box) {
       s("text", { x: at.x, y: at.y, class: "label" }, `${run.name}: ${plain(run.mfu, 2)}`));
   });
 }
+
+const legend = () => h("p", { class: "soft" }, "◆ published runs: the part of the peak, by all their GPU-hours, time standing still ",
+  "included. FLOPs are counted as in the plan. Touch one for its source.");
 
 function planned(ui, box) {
   const { state, em, before } = ui;
@@ -308,7 +312,9 @@ function switches(ui) {
 function remarks(ui, now) {
   const { state } = ui;
   const { dtype } = state.machines[state.machine];
-  return [dtype !== "bfloat16" && `It has no bfloat16: the run is one in mixed float16, of as many bytes, with a loss scale.`,
+  return [state.recompute === "full" && state.handles.includes("recompute")
+    && "Charged is all of the blocks' forward pass once more; PyTorch spares the last product of each block.",
+    dtype !== "bfloat16" && `It has no bfloat16: the run is one in mixed float16, of as many bytes, with a loss scale.`,
     state.recompute === "selective" && state.fused && "Fused attention keeps no scores, so there is nothing for selective recomputation to save.",
     now.network > now.arithmetic && "The GPUs wait for the network: it cannot hide behind so little arithmetic."]
     .filter(Boolean).map((text) => h("p", { class: "soft" }, text));
@@ -341,11 +347,11 @@ export default picture({
     const lines = last && guessLine(ui, box, last.name, ui.guess(last.name));
     ui.tell(open ? open.text : `${spanOf(timeOf(ui.state).days)}, ${memoryOf(ui.state).fits ? "fits" : "does not fit"}`);
     const chart = s("svg", { width: half, height: box.height, role: "group", "aria-label": "GPUs and days, both logarithmic" },
-      hatching(ui), !open && impossible(ui, box), open && !first && wall(ui, { ...ui.state, ...open.after }, box), axes(ui, box, first), !open && limit(ui, box),
+      hatching(ui), !open && impossible(ui, box), open && !first && !open.after && wall(ui, ui.state, box), axes(ui, box, first), !open && limit(ui, box),
       !open && planned(ui, box), !open && marks(ui, box), lines);
     return [asked.filter((one) => one === open || ui.guess(one.name).told).map((one) => question(ui, one)),
       !open && sentence(ui), !open && switches(ui),
       h("div", { class: ui.narrow || first ? "" : "halves" }, h("div", {}, !first && held(ui, half), !open && !ui.narrow && verdict(ui)),
-        h("div", {}, chart, !open && ui.narrow && verdict(ui)))];
+        h("div", {}, chart, !open && legend(), !open && ui.narrow && verdict(ui)))];
   },
 });
