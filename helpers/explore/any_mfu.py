@@ -36,7 +36,7 @@ def _switches(config: Config, length: int, spec: specs.Spec, vector: float) -> d
     return {
         "a multiply-add counts": [("2 FLOPs", 2, ""), ("1 MAC", 1, "the peak counts it as 2")],
         "attention products": [("none", 0, ""), ("half", scores / 2, ""), ("in full", scores, "")],
-        "forward passes in a step": [
+        "a step counts as … forward passes": [
             ("3 (the 6)", 3, ""),
             ("4 (the 8)", 4, "nothing was recomputed, and an MFU leaves it out anyway"),
         ],
@@ -61,7 +61,7 @@ class AnyMfu(View, module="any_mfu.js"):
     """
 
     multiply = Enum(["2 FLOPs", "1 MAC"], "2 FLOPs").tag(**STATE)
-    attention = Enum(["none", "half", "in full"], "half").tag(**STATE)
+    attention = Enum(["none", "half", "in full"], "in full").tag(**STATE)
     passes = Enum(["3 (the 6)", "4 (the 8)"], "3 (the 6)").tag(**STATE)
     weights = Enum(["blocks", "blocks, head", "blocks, head, embedding"], "blocks, head").tag(**STATE)
     peak = Enum(list(_UNITS), "matrix, bfloat16").tag(**STATE)

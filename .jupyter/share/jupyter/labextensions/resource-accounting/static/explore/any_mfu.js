@@ -3,7 +3,7 @@
 // State: `multiply`, `attention`, `passes`, `weights`, `peak`. Given: `switches`, whose options are [name, number, why it
 // cannot be defended]; `tokens_per_second`, `published`, `marks` of other runs, `ends` of what can be defended.
 
-import { beside, button, either, h, hatching, line, logarithmic, picture, plain, s, shown } from "./toolkit.js";
+import { beside, button, either, h, hatching, line, logarithmic, picture, plain, s, shown, wide } from "./toolkit.js";
 
 const SCALE = [0.01, 5];
 const RANGE = "range";
@@ -28,7 +28,7 @@ const unfair = (state) => state.switches.map((one) => ({ name: one.name, option:
 
 function scale(ui, guess) {
   const { em, state, width, before } = ui;
-  const across = logarithmic(SCALE, [0.5 * em, width - 0.5 * em]);
+  const across = logarithmic(SCALE, [1.2 * em, width - 0.5 * em]);
   const now = mfuOf(state);
   const marks = Object.entries({ published: state.published, ...state.marks }).sort(([, one], [, other]) => one - other);
   const top = 3.4 * em;
@@ -39,8 +39,11 @@ function scale(ui, guess) {
     s("text", { x: across(x), y: bottom + 1.2 * em, class: "name", "text-anchor": x === 5 ? "end" : "middle" }, `${x}`)]);
   const others = marks.map(([name, mfu], k) => {
     const [x, y] = [across(mfu), top + (k + 0.9) * tall];
+    const words = `${name} ${write(mfu)}`;
+    const kind = `label ${name === "published" ? "bold" : ""}`;
+    const isLeft = x + 1.4 * em + wide(words, ui) > across(1); // what cannot be begins there
     return s("g", {}, s("path", { d: `M${x} ${y - 6}l6 6l-6 6l-6 -6z`, class: "published" }),
-      s("text", { x: x + 0.8 * em, y: y + 0.33 * em, class: `label ${name === "published" ? "bold" : ""}` }, `${name} ${write(mfu)}`));
+      s("text", { x: x + (isLeft ? -0.8 : 0.8) * em, y: y + 0.33 * em, class: kind, "text-anchor": isLeft ? "end" : "start" }, words));
   });
   const [low, high] = state.ends.map((x) => across(x));
   const claims = ["smallest", "largest"].filter((name) => state.predicted[name])
@@ -97,7 +100,8 @@ function tasks(ui, guess) {
     h("p", {}, h("b", {}, `Which setting prints the published ${write(published)}?`)),
     button("Show the setting", () => ui.set({ ...setting(state), predicted: { ...predicted, found: published } }), { class: "quiet" }));
   return h("div", { class: "asks open" },
-    h("p", {}, h("b", {}, "The published number is a setting. Now defend one: "), "what are the smallest and the largest that you would?"),
+    h("p", {}, h("b", {}, "The published number is a setting. Now defend one: "),
+      "what are the smallest and the largest that you would, each by a convention that some paper uses?"),
     ["smallest", "largest"].map((name) => button(predicted[name] ? `${name}: ${write(predicted[name])} ✓` : `This is the ${name}`, () => claim(ui, name))),
     button("Show the answer", () => guess.tell(), { class: "quiet" }));
 }
