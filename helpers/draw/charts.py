@@ -380,14 +380,15 @@ def _bands(
 
 
 def _draw_bands(ax: Axes, bands: Mapping[str, Sequence[Rectangle]]) -> None:
-    """Each tensor in a tint of its own, with its name in its widest part."""
+    """Each tensor in a tint of its own, with its name where it is first about as wide as anywhere."""
     for (name, parts), tint in zip(bands.items(), _PART_TINTS, strict=False):
         for part in parts:
             part.set(facecolor=tint, edgecolor=_EDGES[tint], zorder=1.2)
             ax.add_patch(part)
-        widest = max(parts, key=Rectangle.get_width)
+        widest = max(map(Rectangle.get_width, parts))
+        named = next(part for part in parts if part.get_width() > 0.7 * widest)
         plate = {"facecolor": tint, "edgecolor": "none", "pad": 0.8}  # over a level
-        x, y = widest.get_center()
+        x, y = named.get_center()
         note(ax, name, (x, y), (0, 0), ha="center", color=BLACK, fontsize=9, bbox=plate)
 
 
