@@ -45,7 +45,9 @@ guess("cache_of_card", "3.2 GB: twelve blocks hold all tokens, the others 128 of
     (26, "Did you count 64 heads? 8 key heads serve them."),
     (1.6, "Keys and values: both are held."))
 guess("tokens_that_hide", "2474 is the peak over 400 GB/s: 6N stands on both sides.",
-    (1014, "That is enough at 0.41 of the peak."), (19792, "That is for one of a server's eight links."))
+    (1014, "That is enough at 0.41 of the peak."), (19792, "That is for one of a server's eight links."),
+    *((tokens, "That is off by ten or more: 6N stands on both sides, so divide the peak by the server's 400 GB/s.")
+      for tokens in (250, 25_000, 250_000)))
 guess("gb_of_70b", "218 GB of these are activations, 20.3 · D numbers for each token and block of one text.",
     ((20, 30), "That is what states and tables of the loss take. And the activations?"),
     ((35, 45), "So much it would be if all were recomputed, or if eight GPUs shared a text."),
@@ -184,6 +186,10 @@ exercise("accumulated_peak",
      "You took all texts of the step: the parts run one after the other, and each frees what it kept."),
     (lambda parameters, texts, parts, per_text: (12 + 2 * parts) * parameters + texts // parts * per_text,
      "You kept a set of gradients for each part: they are added up into one."),
+    *((lambda parameters, texts, parts, per_text, first=first: _accumulated(first)(
+        parameters / parts, texts, parts, per_text),
+       "You cut the states into parts, too: all weights are there in each part, only the texts are cut.")
+      for first in (14, 16)),
     ],
     terms={"the states": _accumulated(texts=lambda texts, parts: 0), "the texts": _accumulated(0, 0)},
     cases=[(1_000_000, 8, 1, 2_000_000), (1_000_000, 8, 2, 2_000_000), (8 * 10**9, 16, 4, 3 * 10**9),
@@ -194,12 +200,10 @@ exercise("accumulated_peak",
 
 _PER_TOKEN = 2 * 80 * 8 * 128 * 2  # bytes of cache: Llama 3 70B in bfloat16
 
-def _parts(
-    tables: float = 3, size: int = 4, *, cut: Callable[[float], float] = ceil, least: int = 1
-) -> Callable[..., float]:
+def _parts(tables: float = 3, *, cut: Callable[[float], float] = ceil, least: int = 1) -> Callable[..., float]:
     """`cut` rounds the number of parts, and at fewer whole tokens at a time than `least` none fits."""
     def parts(memory: int, held: int, tokens: int, vocabulary: int) -> float:
-        at_once = floor((memory - held) / (tables * size * vocabulary))
+        at_once = floor((memory - held) / (tables * 4 * vocabulary))
         return cut(tokens / at_once) if at_once >= least else math.inf
 
     return parts
@@ -208,10 +212,11 @@ def _parts(
 exercise("loss_parts",
     lambda memory, held, tokens, vocabulary: _parts()(memory, held, tokens, vocabulary), [
     (_parts(1), "You made room for one table: three of them are alive at once."),
-    (_parts(size=2), "You took 2 bytes a number: the loss is computed in float32, whatever the weights are in."),
     (lambda memory, held, tokens, vocabulary: math.inf if held + 12 * vocabulary > memory
         else ceil(12 * tokens * vocabulary / (memory - held)),
      "You divided bytes by bytes: but tokens are whole, so the largest part may exceed the average, and not fit."),
+    (lambda memory, held, tokens, vocabulary: _parts()(memory, 0, tokens, vocabulary),
+     "Your result does not depend on `held`: what is in use already leaves less for the tables."),
     (lambda memory, held, tokens, vocabulary: ceil((held + 12 * tokens * vocabulary) / memory),
      "You cut up what is held as well: it stays whole in each part, only the tables are cut."),
     (_parts(cut=floor), "The tokens that are left over need a part of their own."),
