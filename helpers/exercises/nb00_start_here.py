@@ -46,16 +46,21 @@ exercise("card_in_gb", 80 * 2**30 / 1e9, [
     (80 * (1.024**3 - 1), "That is by how much the two differ: how many GB are it in all?"),
     (80 * (2 - 1.024**3), "You took the difference off: the larger the unit, the smaller the number."),
     (87.4, "You added the 7.4 per cent as if they were GB: they are 7.4 % of the 80."),
-], unit="GB", tolerance=0.001, quantities={"the 80": 80})
+], unit="GB", tolerance=0.005, quantities={"the 80": 80})
 
 DAY = 24 * 60 * 60
+_FORWARD = "2 FLOPs per parameter and token are the forward pass alone: training goes backward, too."
 
 exercise("tokens_before_deadline",
     lambda parameters, devices, days, peak, mfu: devices * days * DAY * peak * mfu / (6 * parameters), [
     (lambda parameters, devices, days, peak, mfu: devices * days * DAY * peak * mfu / (2 * parameters),
-     "2 FLOPs per parameter and token are the forward pass alone: training goes backward, too."),
+     _FORWARD),
     (lambda parameters, devices, days, peak, mfu: devices * days * peak * mfu / (6 * parameters),
      "`peak` is in FLOPs per second, and `days` are days: as it stands, you trained for as many seconds."),
+    (lambda parameters, devices, days, peak, mfu: devices * days * 24 * peak * mfu / (6 * parameters),
+     "You have hours: `peak` is in FLOPs per second."),
+    (lambda parameters, devices, days, peak, mfu: devices * days * 3600 * peak * mfu / (6 * parameters),
+     "3600 seconds are an hour: how many hours has a day?"),
     (lambda parameters, devices, days, peak, mfu: devices * days * DAY * peak / mfu / (6 * parameters),
      "You divided by `mfu`. That is right for the time a run takes; here it is the share of the peak that you get."),
     (lambda parameters, devices, days, peak, mfu: devices * days * DAY * peak * mfu / 6 * parameters,
@@ -73,11 +78,13 @@ parts("napkin_of_another",
         (1.3e6, "Those are Meta's: the napkin knows nothing of them."),
         (_FLOPS / (989.5e12 * 0.5) / 3600 / 1024, "Those are the hours of 1024 GPUs: add those of all GPUs."),
         (_FLOPS / (989.5e12 * 0.5) / 86400, "Those are GPU-days."),
+        (_FLOPS / 3 / (989.5e12 * 0.5) / 3600, _FORWARD),
     ], tolerance=0.005, quantities=_RUN | {"the MFU": 0.5}),
     mfu_of_the_run=part(100 * _FLOPS / (1.3e6 * 3600 * 989.5e12), [
         (100 * 70e9 * 15e12 * 6 / (6.4e6 * 3600 * 989.5e12), "That is the MFU of the 70B: take this run's numbers."),
         (100 * _FLOPS / (1.3e6 * 3600 * 989.5e12 * 0.5), "That is the share of the napkin's MFU: take it of the peak."),
-    ], unit="%", tolerance=0.03, quantities=_RUN | {"the GPU-hours": 1.3e6}),
+        (100 * _FLOPS / 3 / (1.3e6 * 3600 * 989.5e12), _FORWARD),
+    ], unit="%", tolerance=0.005, quantities=_RUN | {"the GPU-hours": 1.3e6}),
     equivalent_slips={
         "hours_on_the_napkin = flops / (989500000000000.0 * 0.5) // 3600": "whole hours are an answer, too",
         "hours_on_the_napkin = flops // (989500000000000.0 * 0.5) / 3600": "whole seconds are precise enough"})

@@ -18,11 +18,11 @@ guess("float16_run", "In float16 it is still the loss of the first step: nothing
     (5.5e-13, "You named the loss of float32."), (0.0, "A loss of 0 would be a perfect fit."),
     (math.nan, "It stays finite, and no error is raised."), (math.inf, "It stays finite, and no error is raised."))
 guess("code_on_paper",
-    "The exponent field holds 128, so the power is 2¹; the fraction is 1/2 + 1/16 + 1/128, or 73/128; the significand "
-    "has the hidden 1. It is the bfloat16 number nearest to π.",
+    "The exponent field holds 128, so the power is 2¹; the fraction is 73/128, after the hidden 1.",
     (1.140625, "You forgot the hidden 1: the significand is 1 + 73/128."), (3.14, "Write all its digits."),
     (math.pi, "π has no end in base two: write all the digits of this number."),
-    (1.5703125, "The power is 128 − 127."), (6.28125, "The bias is 127, one less than the middle."))
+    (1.5703125, "The power is 128 − 127."), (6.28125, "The bias is 127, one less than the middle."),
+    ((2.0**127, 2.0**129), "The bias is left out: the power is 2 to the field less 127."))
 guess("smallest_float16", "One step of the fraction, 1/2¹⁰, times the power of exponent field 1.",
     (2.0**-14, "That is normal; exponent field 0 has no hidden 1."), (2.0**-10, "That step is the one at 1."),
     (2.0**-15, "The power stays 2⁻¹⁴, and there is no hidden 1."), (2.0**-25, "The power stays 2⁻¹⁴."))
@@ -130,6 +130,8 @@ exercise("stable_sum",
      "float32 is wide enough for 16-bit values, but not for its own: near 1e8 its gap is 8, and the 1 is lost."),
     (lambda values: _running_sum(values, torch.float32, values.dtype),
      "float32 is wide enough for 16-bit values, but not for its own: near 1e8 its gap is 8, and the 1 is lost."),
+    (lambda values: values.double().sum().item(),
+     "The sum is right, but a Python number: return a tensor of the dtype of the values."),
     (lambda values: values.sum().double(), "You widened the sum: what was lost on the way does not come back."),
     ],
     cases=[(torch.ones(1000, dtype=torch.bfloat16),), (torch.full((2000,), 0.01, dtype=torch.bfloat16),),
@@ -223,21 +225,28 @@ def _draw_value(r: random.Random) -> tuple[float, int, int]:
 
 
 _HALF = Fraction(1, 2)
+
+
+def _up(gaps: Fraction, value: float) -> int:
+    """A magnitude in gaps, rounded so that a tie raises the value."""
+    return floor(gaps + _HALF) if value > 0 else ceil(gaps - _HALF)
+
+
 exercise("round_to",
     lambda value, exponent_bits, fraction_bits: _round_to(value, exponent_bits, fraction_bits), [
     (lambda *given: _round_to(*given, lowest=2000),
      "Near zero your gaps go on shrinking: in the subnormal range all have the size of the last one."),
-    (lambda *given: _round_to(*given, lowest=1),
-     "Your subnormal range begins one power too low: exponent field 0 has the power of field 1."),
-    (lambda value, *bits: 0.0 if abs(value) < 2.0 ** (2 - 2 ** (bits[0] - 1)) else _round_to(value, *bits),
-     "Below the smallest normal number yours is 0: there are subnormal numbers."),
     (lambda *given: _round_to(*given, count=floor),
-     "You cut off what does not fit, as int and floor do: the format keeps the nearest number."),
+     "You cut off what does not fit, as int does: the format keeps the nearest number."),
     (lambda *given: _round_to(*given, count=lambda gaps: floor(gaps + _HALF)),
      "Halfway between two numbers yours goes away from zero, as at school: a tie goes to the even code."),
+    (lambda value, *bits: _round_to(value, *bits, count=lambda gaps: _up(gaps, value)),
+     "Halfway between two numbers yours always goes up, as floor(x + 0.5) does: a tie goes to the even code."),
     (lambda *given: _round_to(*given, limit=2000), "However large the value, yours keeps it: a format ends somewhere."),
     (lambda value, *bits: min(max(_round_to(value, *bits), -_largest(*bits)), _largest(*bits)),
      "Beyond the largest number yours stays there, as some float8 do: by the IEEE rule it becomes infinity."),
+    (lambda *given: math.inf if _round_to(*given) == -math.inf else _round_to(*given),
+     "Your infinity has no sign: what is too small for the format becomes minus infinity."),
     (lambda value, *bits: math.copysign(math.inf, value) if abs(value) > _largest(*bits) else _round_to(value, *bits),
      "What is a little beyond the largest number may still round down to it: round first, then look."),
     ],
