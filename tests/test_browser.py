@@ -203,10 +203,10 @@ def signed(text):
 
 
 def distinct(x, other):
-    """In as few digits, at least three, as tell it from the other."""
+    """In nine digits, or as many more as tell it from the other."""
     if x in (None, math.inf, -math.inf):
         return {None: "none", math.inf: "∞", -math.inf: "−∞"}[x]
-    return next(signed(f"{x:.{n}g}") for n in range(3, 18) if n == 17 or f"{x:.{n}g}" != f"{other:.{n}g}")
+    return next(signed(f"{x:.{n}g}") for n in range(9, 18) if n == 17 or f"{x:.{n}g}" != f"{other:.{n}g}")
 
 
 def exactly(x):
@@ -374,7 +374,7 @@ WALKS = {
             ("textbox number", "type", "0,1", {"alert": "“0,1” is no number", "formula": "2⁰ × 1.75 = 1.75"}),
             ("textbox number", "type", "", {"alert": "“” is no number", "formula": "2⁰ × 1.75 = 1.75"}),
             ("textbox number", "type", "0.1", {"alert": "", "fate": "number is 9.77e-05 away, 0.098 % of it."}),
-            (".chip[aria-label^=float16]", "click", "", {"fate": "You asked for 0.1", "all": "0.1001"}),
+            (".chip[aria-label^=float16]", "click", "", {"fate": "You asked for 0.1", "all": "0.0999755859"}),
             ("button NaN.", "click", "", {"formula": "NaN", "fate": "equals nothing"}),
             (".chip[aria-label^=float4_e2m1fn]", "click", "", {"alert": "float4_e2m1fn has no NaN", "formula": "NaN"}),
             ("textbox number", "type", "1e-8", {"alert": "", "fate": "1e-08 is gone", "code": "0x0000"}),

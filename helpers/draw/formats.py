@@ -163,7 +163,8 @@ def spacing(names: Sequence[str], low: float, high: float, title: str, marks: Se
 def exponents(values: Mapping[str, torch.Tensor], fmt: FloatFormat | str | torch.dtype, title: str) -> Made:
     """How many numbers lie at each power of two, a hill for every tensor, over what becomes of them in a format.
 
-    Numbers that are 0 do not count. Raises ValueError for a format without infinity, and for a tensor of zeros.
+    The share of the last tensor in each band is written. Numbers that are 0 do not count. Raises ValueError for a
+    format without infinity, and for a tensor of zeros.
     """
     fmt = formats.format_of(fmt)
     fig, ax = canvas(3.1, title, "power of two of a number", "% of the numbers")
@@ -179,7 +180,9 @@ def exponents(values: Mapping[str, torch.Tensor], fmt: FloatFormat | str | torch
         highest = max(highest, shares[top])
         found.append(f"{name}: most at {_power(2, powers[top])}.")
     ax.set(xlim=_POWERS, ylim=(0, 5 * math.ceil(1.3 * highest / 5)))
-    _draw_bands(ax, fmt)
+    last, tensor = list(values.items())[len(found) - 1]
+    shares = {band: f"{100 * share:.3g} %" for band, share in formats.kept(tensor, fmt).items()}
+    _draw_bands(ax, fmt, shares | {"zero": f"{last}: {shares['zero']}"}, INKS[line["color"]])
     return Made(fig, " ".join(found))
 
 
@@ -193,8 +196,8 @@ def _shares_by_power(name: str, tensor: torch.Tensor) -> tuple[np.ndarray, np.nd
     return edges, 100 * counts / len(powers)
 
 
-def _draw_bands(ax: Axes, fmt: FloatFormat) -> None:
-    """What becomes of numbers between which powers: the ground tinted where digits or numbers are lost."""
+def _draw_bands(ax: Axes, fmt: FloatFormat, shares: Mapping[str, str], ink: str) -> None:
+    """What becomes of numbers between which powers, and of how many; the ground tinted where something is lost."""
     if fmt.inf_code is None:
         raise ValueError(f"{fmt.name} has no infinity: take a format that follows the IEEE rule")
     lost, coarse = GROUNDS[3], GROUNDS[2]
@@ -204,7 +207,9 @@ def _draw_bands(ax: Axes, fmt: FloatFormat) -> None:
         formats.BANDS, (lost, coarse, "white", lost), itertools.pairwise(ends), strict=True
     ):
         ax.axvspan(start, end, color=tint, linewidth=0, zorder=0)
-        note(ax, name, ((start + end) / 2, 1), (0, -8), xycoords=ax.get_xaxis_transform(), ha="center", said=False)
+        middle, places = ((start + end) / 2, 1), {"xycoords": ax.get_xaxis_transform(), "ha": "center"}
+        note(ax, name, middle, (0, -8), said=False, **places)
+        note(ax, shares[name], middle, (0, -21), color=ink, **places)
 
 
 def _shade_finer(fig: Figure, stairs: Series) -> None:

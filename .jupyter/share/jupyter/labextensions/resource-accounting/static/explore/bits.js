@@ -97,10 +97,10 @@ function typed(text) {
   return /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text) ? Number(text) : undefined;
 }
 
-// As few digits, of at least three, as tell a number from those beside it.
+// Nine digits, as in the formula, or as many more as tell a number from those beside it.
 function distinct(x, others) {
   const same = (count) => others.some((other) => Number.isFinite(other) && other !== x && general(other, count) === general(x, count));
-  let count = 3;
+  let count = 9;
   while (count < 17 && same(count)) count++;
   return general(x, count);
 }
@@ -190,7 +190,7 @@ function chips(ui, number) {
     }
     const told = revealed.includes(name) || pressed || (about && guess.told);
     const there = rounded(text, name, formats).number;
-    const value = there ? general(there.value, 4) : "none";
+    const value = there ? general(there.value) : "none";
     return button([h("b", {}, name), h("small", {}, told ? value : "?")], () => ask(ui, text, name),
       { class: "chip", "aria-pressed": `${pressed}`, "aria-label": told ? `${name}: ${value}` : name });
   });
@@ -277,7 +277,7 @@ function numberLine(ui, number, fmt, asked) {
     s("rect", { x: at(value) - em, y: level - em, width: 2 * em, height: 2 * em, class: "spot" }),
     s("path", { d: `M${at(value)} ${level - 0.5 * em}v${em}`, class: "stroke" }),
     by === 0 && s("circle", { cx: at(value), cy: level, r: 0.45 * em, class: "dot" }),
-    Math.abs(by) < 2 && beside(distinct(value, values), at(value), by ? level + 1.7 * em : level + 2.9 * em, by, ui,
+    Math.abs(by) < 2 && beside(distinct(value, values), at(value), by ? level + 1.7 * em : level + 2.9 * em, 0, ui,
       by ? "name" : "name bold")));
   const inside = asked !== null && asked !== number.value && asked >= first && asked <= last;
   const red = inside && s("g", {}, s("path", { d: `M${at(asked)} ${level - 3}l-6 -12h12z`, class: "asked" }),

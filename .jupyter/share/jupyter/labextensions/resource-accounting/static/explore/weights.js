@@ -104,7 +104,7 @@ function lanes(ui, now, told) {
   const rows = Array.from({ length: count }, (_, lane) => oneLane(ui, now, across, lane, top + lane * tall, tall, told));
   const hidden = strips.map(([size, largest], k) => strip(ui, across, top + count * tall + k * thin, thin, size, largest, k));
   return s("svg", { width, height: floor + em, role: "group", "aria-label": "weights over the levels of the format" },
-    axis, rows, hidden, told ? edge(ui, now, top, tall, bottoms) : null);
+    axis, rows, hidden, edge(ui, now, top, tall, bottoms, across.left, told));
 }
 
 function oneLane(ui, now, across, lane, y, tall, told) {
@@ -177,20 +177,21 @@ function strip(ui, across, y, tall, size, largest, k) {
   s("text", { x: across.left, y: y + tall / 2 + 0.35 * em, class: "label" }, words));
 }
 
-// Brackets around what shares a scale; the edge of the first is dragged.
-function edge(ui, now, top, tall, bottoms) {
+// Brackets around what shares a scale; once the question is answered, the edge of the first is dragged.
+function edge(ui, now, top, tall, bottoms, left, told) {
   const { em, state } = ui;
   const sizes = state.blocks.map(([size]) => size);
   const place = sizes.indexOf(state.block);
   const x = 1.2 * em;
-  const brackets = now.starts.map((start) => {
+  const brackets = now.starts.map((start, k) => {
     const from = top + (start / LANE) * tall + 5;
     const to = place > 2 ? bottoms[place] - 5 : top + ((start + now.step) / LANE) * tall - 5;
-    return s("path", { d: `M${x + 8} ${from}H${x}V${to}H${x + 8}`, class: "bracket-of-block" });
+    return [s("path", { d: `M${x + 8} ${from}H${x}V${to}H${x + 8}`, class: "bracket-of-block" }),
+      s("text", { x: left, y: from + em, class: "label" }, `block ${k + 1}`)];
   });
   const go = (k) => ui.set({ block: sizes[Math.min(Math.max(k, 0), sizes.length - 1)] });
   const drag = (px, y) => go(bottoms.reduce((best, bottom, k) => (Math.abs(bottom - y) < Math.abs(bottoms[best] - y) ? k : best), 0));
-  return s("g", {}, brackets, knob(x, bottoms[place] - 5, { label: "weights to a scale", text: `${state.block}`, value: state.block,
+  return s("g", {}, brackets, told && knob(x, bottoms[place] - 5, { label: "weights to a scale", text: `${state.block}`, value: state.block,
     min: sizes[0], max: sizes.at(-1), drag, step: (dx, dy) => go(place + dx - dy), end: (side) => go(side < 0 ? 0 : 9) }));
 }
 
@@ -257,6 +258,8 @@ export default picture({
     const now = account(ui.state);
     const { format, block } = ui.state;
     ui.tell(guess.told ? `${format}, ${block} to a scale: ${now.zeros} of ${now.near.length} are 0` : "");
-    return [question(ui, guess), lanes(ui, now, guess.told), guess.told ? panel(ui, now) : null];
+    const legend = "Circle: a weight; dashed, it is stored as 0. Dot: what is stored of it. Ticks: the levels, times the "
+      + "block's scale. Far from 0 the axis is squeezed.";
+    return [question(ui, guess), lanes(ui, now, guess.told), h("p", { class: "soft" }, legend), guess.told ? panel(ui, now) : null];
   },
 });
