@@ -58,7 +58,7 @@ GALLERY = {
     "memory_over_time": lambda: draw.memory_over_time({"a": trace(), "b": trace(2)}, "title", {"level": 3e3}),
     "memory_rises": lambda: draw.memory_rises(trace(), "title", 4e3, [["a", "b"]]),
     "roofline": lambda: draw.roofline({"H100": H100}),
-    "roofline of many": lambda: draw.roofline({"CPU": CPU}, OPS, "many points", height=4.5),
+    "roofline of many": lambda: draw.roofline({"CPU": CPU}, OPS, "many points"),
     "roofline of dtypes": lambda: draw.roofline({f"{10**i}": Roofline(10.0 ** (12 + i), 1e11) for i in range(3)}),
     "bandwidth_sweep": lambda: draw.bandwidth_sweep({2**p: 1e12 / p for p in range(14, 31)}, {"L1": 2**16}, [2**20]),
 }

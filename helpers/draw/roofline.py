@@ -58,7 +58,6 @@ def roofline(
     *,
     moves: Sequence[Sequence[str]] = (),
     intensities: tuple[float, float] | None = None,
-    height: float = 3.7,
     thin: Roofs | None = None,
 ) -> Made:
     """Attainable FLOP/s against intensity in FLOP/byte, both logarithmic: a roof per machine, dtype, unit or memory.
@@ -79,7 +78,7 @@ def roofline(
     ridges = sorted({roof.ridge for roof in roofs.values()})
     ridge_text = ", ".join(map(number, ridges))
     title = title or f"{', '.join(roofs)}: ridge at {ridge_text} FLOP/byte"
-    fig, ax = canvas(height, title, "arithmetic intensity (FLOP/byte)", "FLOP/s")
+    fig, ax = canvas(3.7, title, "arithmetic intensity (FLOP/byte)", "FLOP/s")
     _set_axes(ax, roofs, spots, intensities)
     fig.set_layout_engine("none")  # the labels are placed in pixels, so the axes must stay
     tall = fig.get_figheight()
