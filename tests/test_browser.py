@@ -409,9 +409,9 @@ WALKS = {
     "roofline": (
         explore.roofline,
         [
-            ("slider your guess of the intensity", "press", "ArrowRight", {"all": "13 FLOP/B"}),
-            ("slider your guess of the intensity >> .knob", "drag", (0, 40), {"all": "13 FLOP/B"}),
-            ("button Show the answer", "click", "", {"all": "as it moves: you said 13 FLOP/B, 23 times too low."}),
+            ("slider your guess of the intensity", "press", "ArrowRight", {"all": "0.13 FLOP/B"}),
+            ("slider your guess of the intensity >> .knob", "drag", (0, 40), {"all": "0.13 FLOP/B"}),
+            ("button Show the answer", "click", "", {"all": "as it moves: you said 0.13 FLOP/B, 2272 times too low."}),
             ("slider ridge. >> .knob", "drag", (-150, 0), {"bound": "computes"}),
             ("button as on the data sheet", "click", "", {"bound": "waits for memory"}),
             ("slider peak >> .wide", "drag", (0, 60), {"bound": "computes"}),
