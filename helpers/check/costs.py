@@ -18,7 +18,7 @@ from helpers.exercises import Exercise
 
 # What a tensor of zeros takes is forgiven: an answer may make one, as it may make an empty one, to write into it.
 _BLANK = ("zeros", "zeros_like", "new_zeros")
-SECONDS = 60.0  # that counting may take: each operation is looked at, which takes longer than running it
+SECONDS = 20.0  # that counting may take: each operation is looked at, which takes longer than running it
 
 
 class Uncountable(Exception):

@@ -53,7 +53,11 @@ guess("middle_word_free", "Turned back, it is in order. In most GPTs the query i
       ("head after head", "Turned, its heads lie between the tokens: that has to be copied."),
       ("both", "The two results lie in memory in the order of their queries."),
       ("neither", "One query had been turned once already."))
-guess("already_there", "Nothing has to move.", ("a copy", "Only a change of device or dtype copies."))
+guess("already_there", "1 and 3 find device and dtype as they are to be, and return the tensor itself.",
+      ([1, 2, 3, 4], "What is on this device already, `to` returns as it is."),
+      ([1, 2, 4], "It is on this device already."), ([2, 3, 4], "It is float32 already."),
+      ([2], "With `copy=True` it copies in any case."), ([4], "A float64 has other bytes: they must be written."),
+      ([], "Two of them write new memory: for another dtype, and because it is asked for."))
 
 def _index_at(offset: int, shape: Sequence[int], order: Literal["C", "F"] = "C") -> tuple[int, ...]:
     return tuple(map(int, np.unravel_index(offset, shape, order)))

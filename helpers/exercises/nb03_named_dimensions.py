@@ -5,7 +5,7 @@ import random
 from collections.abc import Callable
 
 import torch
-from einops import rearrange
+from einops import rearrange, reduce
 
 from helpers.exercises.exercise import Exercise, choices, exercise, guess, notebook, part, parts, whole
 
@@ -14,7 +14,7 @@ notebook("03")
 # fmt: off
 
 guess("scores_right", "Each token's score with itself is right, in both heads: query and key are rotated by the same "
-      "angles. So a test with one token would pass.",
+      "angles, which keeps their dot product. So a test with one token would pass.",
       (0, "Not all of them are wrong."), (6, "There are two heads."),
       ((13, 72), "Their shape is right, their numbers need not be."))
 guess("swapped_scores", "Width and token are swapped, so features were compared.",
@@ -149,6 +149,8 @@ exercise("average_heads",
      "You took the largest of each group, as pooling often does: the average is asked for."),
     (lambda w, heads, kv: _averaged(w, (kv, heads // kv, len(w) // heads), 2),
      "You averaged the channels of a head: the heads stay as many, and lose their width."),
+    (lambda w, heads, kv: reduce(w, "(kv group c) d -> (kv c) d", "mean", kv=kv, c=heads),
+     "heads says how many heads there are: you gave it to c, the width of one."),
     ],
     cases=[(torch.arange(24.0).view(8, 3), 4, 2), (torch.arange(16.0).view(8, 2) ** 2, 4, 1),
            (torch.arange(24.0).view(12, 2), 6, 6), (torch.arange(48.0).view(24, 2) ** 2, 6, 2)],
@@ -206,9 +208,9 @@ exercise("repair_attention",
      "The softmax is right now. The heads are taken apart in one order and put together in another."),
     (_attention("c h", together="c h"),
      "Your brackets agree, but with each other only: in the weights the channels of a head lie side by side."),
-    (_attention(together="c h"), "The heads are put together in another order than they were taken apart."),
     (_attention(wide=True),
      "The scale was right: each score is a sum over the channels of one head, not over all of them."),
+    (_attention(power=1), "You divide by c itself: the square root of it was right."),
     (_attention(power=0), "The scale is missing, which was no bug: scores grow with the channels that they sum over."),
     (lambda q, k, v, heads: _attention(shift=0)(q, k, v, heads),
      "You hid the later tokens, as a GPT does: the function as it is given hides none, and that is no bug."),

@@ -64,7 +64,7 @@ class Walk(View, module="walk.js"):
     the grid and a ratio that is none.
     """
 
-    answers: ClassVar = {"columns": (1, LINE)}
+    answers: ClassVar = {"columns": (1, 2 * LINE)}  # to the end of the scale
     order = Enum(ORDERS, ORDERS[1]).tag(**STATE)
     tile = List(Int(), [SIZE, SIZE]).tag(**STATE)
     lines = Int(8, min=1, max=32).tag(**STATE)

@@ -266,8 +266,10 @@ function strip(ui, now) {
   });
   const marks = asked ? [] : [...shape.map((_, k) => strideMark(ui, size, k)), offsetMark(ui, size)];
   const name = asked && s("text", { x: size.place(0)[0], y: size.place(0)[1] - 0.7 * em, class: "soft" }, "the strip, cell by cell");
+  const [outX, outY] = size.place(values.length);
+  const out = now.outside === 0 && s("text", { x: outX, y: outY + size.side + 2.3 * em, class: "soft" }, "not in the storage");
   return s("svg", { width: ui.width, height: size.height, role: "group", "aria-label": "the storage",
-    onpointerleave: (event) => hover(ui, event, {}) }, hatching(ui), cells, name, asked ? null : hops(ui, now, size), marks);
+    onpointerleave: (event) => hover(ui, event, {}) }, hatching(ui), cells, name, out, asked ? null : hops(ui, now, size), marks);
 }
 
 // One cell is a stop of the tab key; arrows go on from there.

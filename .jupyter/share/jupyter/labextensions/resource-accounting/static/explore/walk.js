@@ -107,15 +107,16 @@ function cache(ui, walk, unit) {
 // Bytes fetched for each byte used: this walk, others as ghosts, the guess.
 function scale(ui, ratio, guess, width) {
   const { em, state } = ui;
-  const across = linear([0, state.line], [0.6 * em, width - 1.5 * em]);
+  const most = 2 * state.line; // beyond what can be, so that the end of the scale is no answer
+  const across = linear([0, most], [0.6 * em, width - 1.5 * em]);
   const top = 1.5 * em;
-  const ticks = steps(0, state.line + 1).map((value) => [s("path", { d: line([across(value), top], [across(value), top + 1.6 * em]), class: "grid" }),
+  const ticks = steps(0, most + 1, 2).map((value) => [s("path", { d: line([across(value), top], [across(value), top + 1.6 * em]), class: "grid" }),
     s("text", { x: across(value), y: top + 2.7 * em, class: "soft", "text-anchor": "middle" }, value)]);
   const ask = !guess.told;
   const value = guess.value ?? 1;
-  const say = (times) => guess.make(Math.round(Math.min(Math.max(times, 1), state.line) * 2) / 2);
-  const mine = ask ? handle({ label: "your guess", text: `${value} bytes for each byte`, value, min: 1, max: state.line, tap: true,
-    drag: (x) => say(across.value(x)), step: (dx, dy) => say(value + (dx + dy) / 2), end: (side) => say(side < 0 ? 1 : state.line) },
+  const say = (times) => guess.make(Math.round(Math.min(Math.max(times, 1), most) * 2) / 2);
+  const mine = ask ? handle({ label: "your guess", text: `${value} bytes for each byte`, value, min: 1, max: most, tap: true,
+    drag: (x) => say(across.value(x)), step: (dx, dy) => say(value + (dx + dy) / 2), end: (side) => say(side < 0 ? 1 : most) },
   s("rect", { x: 0, y: top - 8, width, height: 1.6 * em + 16, class: "lane" }),
   s("circle", { cx: across(value), cy: top + 0.8 * em, r: 8, class: `knob ${guess.value === null ? "unplaced" : "memory"}` }))
     : guess.value !== null && s("g", {}, tip(across(guess.value), top - 1, "down"),
