@@ -55,7 +55,7 @@ guess("middle_word_free", "Turned back, it is in order. In most GPTs the query i
       ("neither", "One query had been turned once already."))
 guess("already_there", "1 and 3 find device and dtype as they are to be, and return the tensor itself.",
       ([1, 2, 3, 4], "What is on this device already, `to` returns as it is."),
-      ([1, 2, 4], "It is on this device already."), ([2, 3, 4], "It is float32 already."),
+      ([1, 2, 4], "1 names the device that it is on."), ([2, 3, 4], "3 names the dtype that it has."),
       ([2], "With `copy=True` it copies in any case."), ([4], "A float64 has other bytes: they must be written."),
       ([], "Two of them write new memory: for another dtype, and because it is asked for."))
 
