@@ -12,7 +12,7 @@ import pytest
 import torch
 from einops import reduce
 
-from helpers.check import check, nearest
+from helpers.check import check, judge, nearest
 from helpers.exercises import EXERCISES, Exercise
 from helpers.exercises.exercise import exercise, part
 from tests.tools import slips
@@ -284,7 +284,7 @@ def test_an_answer_that_is_rounded_is_accepted_where_the_statement_rounds(spelli
         (8, [7], "expected 8, got [7]"),
         (True, 1, "expected True, got 1"),
         ("a", 1, "expected 'a', got 1"),
-        ((1, 2), 1, "expected 2 values, got 1"),
+        ((1, 2), 1, "expected 2 values, got the number 1"),
         ((1, 2), (torch.ones(9), 2, 3), "expected 2 values, got 3"),
         ((1, 2), [1, 3], "value 2 of 2: expected 2, got 3"),
         (((1, 2), 3), ((1, 5), 3), "entry 1 of 2, value 2 of 2: expected 2, got 5"),
@@ -298,7 +298,8 @@ def test_an_answer_that_is_rounded_is_accepted_where_the_statement_rounds(spelli
 )
 def test_the_difference_is_named(ask, right, found, words):
     message = ask(gives(right), gives(found), cases=[()]).message
-    assert message == f"probe(): {words}. The hint below may help."
+    assert message.removesuffix(" The hint below may help.") == f"probe(): {words}."
+    assert words.startswith(judge._TELLING) != message.endswith("The hint below may help.")
 
 
 @pytest.mark.parametrize(
@@ -311,7 +312,6 @@ def test_the_difference_is_named(ask, right, found, words):
         (2.0, (3.2,), "(3.2,) is too large, by at most a factor of two"),
         (2.0, Decimal("3.5"), "3.5 is too large, by at most a factor of two"),
         (2.0, -2, "-2 has the wrong sign"),
-        (2.0, 0, "0 is not it"),
         (2.0, math.inf, "inf is not it"),
         (-5, -1, "-1 is too small in magnitude, by at most a factor of ten"),
     ],
@@ -404,13 +404,16 @@ def test_a_mistake_is_named_only_if_it_explains_every_case(ask, answer, sentence
         (lambda n: -n * n, "In every case it is right but for its sign."),
         (lambda n: n * n + 3, "In every case it is 3 too large."),
         (lambda n: n * n - 3, "In every case it is 3 too small."),
-        (lambda n: 1 / n**2, "In every case it is one divided by the right one."),
+        (lambda n: 1 / n**2, "It is upside down: in every case one divided by the right one."),
         (lambda n: 25, "It is 25 in every case."),
         (lambda n: n * n - n / 10, "In every case the right one is yours, rounded up."),
         (lambda n: n * n - (n > 2), "It is sometimes right and sometimes 1 too small."),
         (lambda n: n * n + (n > 2), "It is sometimes right and sometimes 1 too large."),
         (lambda n: 3 * n * n / 4, "In every case it is 3/4 times the right one."),
-        (lambda n: math.sqrt(2) * n * n, "The hint below may help."),
+        (
+            lambda n: math.sqrt(2) * n * n,
+            "In every case it is the right one times a constant: only a constant is wrong.",
+        ),
         (lambda n: math.nan, "The hint below may help."),
     ],
 )
@@ -426,7 +429,7 @@ def test_what_a_wrong_answer_has_in_common_in_every_case_is_said(ask, answer, se
         (torch.arange, lambda n: torch.arange(float(n)), "The numbers are right, in another dtype: float32."),
         (torch.arange, lambda n: torch.arange(1, n), "The hint below may help."),
         (lambda n: n > 1, lambda n: n <= 1, "It says yes where the answer is no, and no where it is yes."),
-        (lambda n: n > 1, lambda n: True, "Your result does not depend on `n`."),
+        (lambda n: n > 1, lambda n: True, "It says True in every case."),
     ],
 )
 def test_tensors_and_decisions_have_patterns_too(ask, right, answer, sentence):
@@ -436,17 +439,72 @@ def test_tensors_and_decisions_have_patterns_too(ask, right, answer, sentence):
 @pytest.mark.parametrize(
     ("found", "question"),
     [
-        (56, "Are bits and bytes taken for each other?"),
-        (0.07, "Is it a fraction or in percent?"),
-        (7 * 64, "What of the 64 cards: is it in there, and on the right side?"),
+        (60, "what of the 8 bits of a byte?"),
+        (7.5 * 64, "What of the 64 cards: is it in there, and on the right side?"),
         (8, "The hint below may help."),
-        (14, "Is a small factor missing, or in there once too often?"),
-        (7 * 2**30 / 1e9, "Are units of 1000 and of 1024 mixed?"),
+        (7.4, "is something rounded too far, here or on the way?"),
+        (15, "or another one, as a 4 for a 2?"),
+        (5, "what of the 6?"),
+        (7.5 * 2**30 / 1e9, "Are units of 1000 and of 1024 mixed?"),
+        (7.5e3, "Is its prefix the one that is asked for?"),
+        (7.5e4, "Count the zeros once more."),
+        (1 / 7.5, "Is it upside down?"),
+        (64, "That is the 64 cards, as the statement gives it: what is asked for?"),
+        (0, "Is something left out, rounded away, or taken for nothing?"),
+        ("7 and a half", "Write the number alone, without quotes."),
         (-7, "The hint below may help."),
     ],
 )
 def test_of_a_single_value_a_step_is_asked_for(ask, found, question):
-    assert ask(7, found, quantities={"the 64 cards": 64}).message.endswith(question)
+    assert ask(7.5, found, unit="GB", quantities={"the 64 cards": 64, "the 6": 6}).message.endswith(question)
+
+
+@pytest.mark.parametrize(
+    ("right", "found", "options", "question"),
+    [
+        (40.0, 0.4, {"unit": "%"}, "Is it a fraction or in percent?"),
+        (
+            40.0,
+            160.0,
+            {"unit": "%"},
+            "Is a small factor missing, in there once too often, or another one, as a 4 for a 2?",
+        ),
+        (40.0, 170.0, {"unit": "%"}, "Is a ratio upside down?"),
+        (0.4, 1.7, {"tolerance": 0.01}, "That is more than 1: a share of what would it be?"),
+        (40.0, 27.3, {"quantities": {"the 3": 3, "the 7": 7, "the 9": 9}}, "this question's: the 3, the 7 and the 9?"),
+        (-5.0, -0.3125, {}, "Only a power of two is wrong: what of the exponent, and of what you divide by?"),
+    ],
+)
+def test_what_is_asked_of_a_value_fits_its_unit(ask, right, found, options, question):
+    assert ask(right, found, **options).message.endswith(question)
+
+
+def test_two_values_that_are_exchanged_are_told(monkeypatch):
+    parts = {"a": part(2), "b": part(30), "c": part(5)}
+    monkeypatch.setitem(EXERCISES, "probe", Exercise("probe", tuple, parts=parts))
+    assert check("probe", 30, 2, 5).message == "a and b are exchanged."
+    assert "exchanged" not in check("probe", 30, 4, 5).message
+
+
+def test_a_name_may_be_that_of_the_variable_that_holds_the_answer():
+    saxpy_intensity = lambda n, size: 2 / 3 / size  # noqa: E731
+    namespace = {"check": check, "saxpy_intensity": saxpy_intensity, "other": saxpy_intensity}
+    assert eval("check(saxpy_intensity)", namespace).message == "correct."
+    assert eval("check(lambda n, size: 2 / 3 / size)", namespace).message.startswith("a lambda has no name")
+
+
+def test_what_is_right_and_slow_is_not_called_wrong(ask, monkeypatch):
+    def slow(n):
+        while n > 10**9:
+            pass
+        return n + 1
+
+    monkeypatch.setattr(judge.run, "SECONDS", 0.5)
+    cases = [(10**10,), (3,), (5,), (7,)]
+    verdict = ask(lambda n: n + 1, slow, cases=cases)
+    assert verdict.status == "not attempted"
+    assert verdict.message.startswith("right in 3 smaller calls, but too slow for probe(10000000000)")
+    assert ask(lambda n: n + 2, slow, cases=cases).status == "not yet"
 
 
 MEANT = {"view": "A view writes nothing.", "copy": "A copy writes every number."}
@@ -516,7 +574,7 @@ def test_parts_are_judged_by_themselves(monkeypatch):
     assert check("probe", ..., ..., ...).status == "not attempted"
     assert check("probe", 2, ..., 3).message == "right: a, c; to do: b."
     verdict = check("probe", 4, ..., 3)
-    assert (verdict.status, verdict.message[:32]) == ("not yet", "right: c; not right yet: a; to d")
+    assert (verdict.status, verdict.message[:32]) == ("not yet", "right: c; to do: b. a: 4 is too ")
     assert verdict.message.endswith("a: 4 is too large, by at most a factor of two. You squared.")
     assert "expected 3 answers, got 2" in check("probe", 2, "copy").message
 
@@ -538,7 +596,7 @@ def test_a_function_of_several_parts_is_judged_part_by_part():
         return (results[0].mT, *results[1:])
 
     message = check("eight_rewrites", answer).message
-    assert message.startswith("right: b, c, d, e, f, g, h; not right yet: a. a: expected shape (2, 8, 6)")
+    assert message.startswith("right: b, c, d, e, f, g, h. a: expected shape (2, 8, 6)")
     assert "returns None" in check("eight_rewrites", lambda x, y, w: None).message
     assert check("eight_rewrites", lambda x, y, w: (x, y)).message == "expected 8 results, got 2."
     assert "Mend that line first" in check("eight_rewrites", fails).message

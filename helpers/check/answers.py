@@ -137,6 +137,8 @@ def _several(given: Any, found: Any) -> str:
     """What is given in place of several values, without the numbers of large tensors."""
     if isinstance(given, torch.Tensor) and not tensor_is_small(given):
         return printable(given)
+    if is_number(found):
+        return f"the number {printable(found)}"
     has_tensors = isinstance(found, list | tuple) and any(isinstance(entry, torch.Tensor) for entry in found)
     return str(len(found)) if has_tensors else printable(found)
 
@@ -166,7 +168,8 @@ def _word_difference(found: Any, right: Any, words: Collection[str], tell: bool)
 
 def _word(found: Any, words: Collection[str] = ()) -> str:
     """A word without what does not matter in it; and where its beginning says which of the words it is, that one."""
-    text = re.sub(r"[^a-z0-9]", "", str(found).casefold().rpartition("torch.")[2].replace("/s", "persecond"))
+    written = str.__str__(found) if isinstance(found, str) else str(found)  # of an enumeration's member, its value
+    text = re.sub(r"[^a-z0-9]", "", written.casefold().rpartition("torch.")[2].replace("/s", "persecond"))
     text = re.sub(r"^([bt]?)fp?(?=\d)", r"\1float", text.replace("half", "float16"))  # bf16, fp8_e4m3
     text = re.sub(r"^e(?=\dm)", "float8e", text)  # E4M3
     known = [_word(word) for word in words]

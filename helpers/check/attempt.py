@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import math
 import random
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -119,6 +120,12 @@ class Attempt:
     def asks_for_whole_numbers(self) -> bool:
         """Whether all right numbers are whole."""
         return all(true.is_integer() for _, true in self.pairs)
+
+    def writes_any_of(self, numbers: Sequence[float]) -> bool:
+        """Whether the code of the answer has one of these numbers in it."""
+        code = getattr(inspect.unwrap(self.answer.learner), "__code__", None) if self.answer else None
+        constants = [one for one in code.co_consts if is_number(one) and one] if code else []
+        return any(math.isclose(one, number, rel_tol=1e-9) for one in constants for number in numbers)
 
     # ---- The answer as a function of its arguments.
 

@@ -105,7 +105,7 @@ def counted_cost(exercise: Exercise, function: Callable[..., Any], arguments: tu
         if not leaving.name:
             raise Uncountable(_reason(error)) from None
     if leaving.name:
-        raise Uncountable(f"it leaves PyTorch ({leaving.name}). Stay with tensors.")
+        raise Uncountable(f"it leaves PyTorch ({leaving.name}), where nothing is counted. Use its own operations.")
     if cost.uncounted:
         raise Uncountable(f"there is no rule for {', '.join(cost.uncounted)}. Use other operations.")
     blank = sum(row.bytes for row in cost.ops if row.op in _BLANK) if exercise.cost == "bytes_eager" else 0

@@ -3,7 +3,7 @@
 A rule takes an `Attempt` and returns one true sentence, or None where it has nothing to say. `RULES` and
 `RULES_OF_CALLS` list them; the first that speaks is heard. So a new rule is a function and its place on a list: those
 for the formula of an answer are in `formulas`, for tensors, lists and decisions in `tensors`, for errors in `errors`,
-for single values in `values`; `nearest` looks for one edit of the source.
+for single values in `values`; `reading` reads the source, and `nearest` looks for one edit of it.
 """
 
 import math
@@ -17,15 +17,15 @@ from typing import Any
 
 import torch
 
-from helpers.check import errors, formulas, tensors
+from helpers.check import errors, formulas, reading, tensors
 from helpers.check.amounts import amount
 from helpers.check.answers import Failed, difference, is_number, meaning, plain
 from helpers.check.attempt import Answer, Attempt
 from helpers.check.costs import by_op, known_costs, scored, superfluous
-from helpers.check.monomials import fraction_text, is_plain
-from helpers.check.nearest import nearest_slip
+from helpers.check.monomials import fraction_text, is_simple
+from helpers.check.nearest import misplaced, nearest_slip
 from helpers.check.values import quantity
-from helpers.check.wording import numeral, sentence_list
+from helpers.check.wording import numeral, printable, sentence_list
 from helpers.exercises import Exercise, Mistake
 
 NOTHING = "The hint below may help."
@@ -33,6 +33,9 @@ _EXACTLY = 1e-6  # relative
 _ROUNDED = 0.05  # relative: no more is lost by rounding
 _MOST_OPS = 3  # that a sentence names
 _TIMES = {2: "twice the right one", 0.5: "half of the right one", -1: "right but for its sign"}
+_OF_A_DAY = (24, 60, 3600, 86400)
+# From seconds, minutes, hours or days to another, or one step too many.
+_BETWEEN_TIMES = (2 / 5, 5 / 2, 60, 1 / 60, 24, 1 / 24, 3600, 1 / 3600, 1440, 1 / 1440, 86400, 1 / 86400)
 _ROUNDINGS = ((math.ceil, "up"), (math.floor, "down"), (round, "to the nearest whole number"))
 
 
@@ -64,14 +67,15 @@ def _said(rule: "Rule", attempt: Attempt) -> str | None:
 def usual_mistake(attempt: Attempt) -> str | None:
     """The sentence of the one listed mistake that explains every case; of two, none is said.
 
-    The first that shows in a part of the outcomes is said where none gives all of them.
+    The one that shows in a part of the outcomes is said where none gives all of them.
     """
     mistakes = attempt.exercise.mistakes
     for explains in (_gives_the_same, _gives_it_rounded):
         sentences = {mistake.sentence for mistake in mistakes if explains(attempt, mistake.formula)}
         if sentences:
             return sentences.pop() if len(sentences) == 1 else None
-    return next((mistake.sentence for mistake in mistakes if _shows_in_a_part(attempt, mistake)), None)
+    in_parts = {mistake.sentence for mistake in mistakes if _shows_in_a_part(attempt, mistake)}
+    return in_parts.pop() if len(in_parts) == 1 else None
 
 
 def _gives_the_same(attempt: Attempt, formula: Callable[..., Any]) -> bool:
@@ -112,7 +116,21 @@ def _shows_in_a_part(attempt: Attempt, mistake: Mistake) -> bool:
     except (TypeError, ValueError, IndexError, AttributeError):
         return False
     is_theirs = all(difference(*pair, exercise) is None for pair in zip(mine, theirs, strict=True))
-    return is_theirs and any(difference(*pair, exercise) for pair in zip(mine, right, strict=True))
+    is_wrong = any(difference(*pair, exercise) for pair in zip(mine, right, strict=True))
+    return is_theirs and is_wrong and _errs_where(attempt, mistake.formula)
+
+
+def _errs_where(attempt: Attempt, formula: Callable[..., Any]) -> bool:
+    """Whether, of several results in the call that is shown, the same are wrong as by the formula."""
+    outcomes = attempt.outcomes[attempt.shown], attempt.of(formula)[attempt.shown], attempt.rights[attempt.shown]
+    mine, theirs, right = map(plain, outcomes)
+    if not all(isinstance(several, list | tuple) for several in (mine, theirs, right)) or len(mine) != len(right):
+        return True
+    exercise = attempt.exercise
+    return len(theirs) != len(right) or all(
+        (difference(one, true, exercise) is None) == (difference(other, true, exercise) is None)
+        for one, other, true in zip(mine, theirs, right, strict=True)
+    )
 
 
 def _same_outcome(exercise: Exercise, found: Any, theirs: Any, right: Any) -> bool:
@@ -174,6 +192,7 @@ def one_of_several(attempt: Attempt) -> str | None:
     if len(wrong) != 1:
         return None
     said = next(filter(None, (_said(rule, places[wrong[0] - 1]) for rule in _RULES_OF_ONE)), "")
+    said = said or _said(nearest_slip, attempt) or ""
     return f"Only value {wrong[0]} is wrong. {said}".rstrip()
 
 
@@ -207,6 +226,10 @@ def wrong_kind(attempt: Attempt) -> str | None:
         return "It has values and indices: take `.values`, or a reduction that has no indices, such as amax."
     if is_number(right) and isinstance(outcome, bool):
         return "A comparison gives True or False."
+    if isinstance(right, torch.Tensor) and isinstance(outcome, tuple) and outcome == tuple(right.shape):
+        return "That is the shape of the result: return the tensor itself."
+    if isinstance(outcome, dict | set) and isinstance(right, list | tuple):
+        return f"That is a {type(outcome).__name__}: return a list."
     return None
 
 
@@ -251,13 +274,21 @@ def right_numbers(attempt: Attempt) -> str | None:
 
 
 def constant(attempt: Attempt) -> str | None:
-    """The same number, whatever the arguments."""
+    """The same number or word, whatever the arguments."""
+    words = {plain(outcome) for outcome in attempt.outcomes if isinstance(plain(outcome), str | bool)}
+    is_one_word = len(words) == 1 and all(isinstance(plain(outcome), str | bool) for outcome in attempt.outcomes)
+    if is_one_word and len(attempt.outcomes) > 2 and isinstance(attempt.rights[0], str | bool):
+        return nearest_slip(attempt) or f"It says {printable(words.pop())} in every case."
     numbers = {mine for mine, _ in attempt.pairs}
     if len(numbers) != 1:
         return None
+    slip = nearest_slip(attempt)
+    if slip:
+        return slip
     first = plain(attempt.outcomes[0])
     number = first if is_number(first) else numbers.pop()
-    return f"It is {numeral(number)} in every case."
+    why = "" if number else ": does it keep what it computes, and is nothing rounded down to 0, as by //?"
+    return f"It is {numeral(number)} in every case{why or '.'}"
 
 
 def constant_ratio(attempt: Attempt) -> str | None:
@@ -267,8 +298,13 @@ def constant_ratio(attempt: Attempt) -> str | None:
     if not ratios or not zeros_agree or not _all_equal(ratios):
         return None
     ratio = ratios[0]
-    if math.isclose(ratio, 1, rel_tol=_EXACTLY) or not is_plain(ratio):
+    if math.isclose(ratio, 1, rel_tol=_EXACTLY):
         return None
+    is_of_time = any(math.isclose(ratio, times, rel_tol=_EXACTLY) for times in _BETWEEN_TIMES)
+    if is_of_time and attempt.writes_any_of(_OF_A_DAY):
+        return "Only a unit of time is wrong: how many seconds, minutes and hours are in what is asked for?"
+    if not is_simple(ratio) and not attempt.writes_any_of([ratio, 1 / ratio]):
+        return "In every case it is the right one times a constant: only a constant is wrong."
     usual = next((words for times, words in _TIMES.items() if math.isclose(ratio, times, rel_tol=_EXACTLY)), None)
     if usual:
         return f"In every case it is {usual}."
@@ -293,9 +329,12 @@ def _all_equal(values: Sequence[float]) -> bool:
 
 
 def upside_down(attempt: Attempt) -> str | None:
-    """One over the right number."""
-    is_inverse = all(math.isclose(mine * true, 1, rel_tol=_EXACTLY) for mine, true in attempt.pairs)
-    return "In every case it is one divided by the right one." if attempt.pairs and is_inverse else None
+    """One over the right number, or a constant over it."""
+    products = [mine * true for mine, true in attempt.pairs]
+    if not products or not products[0] or not _all_equal(products):
+        return None
+    is_one = math.isclose(products[0], 1, rel_tol=_EXACTLY)
+    return f"It is upside down: in every case {'one' if is_one else 'a constant'} divided by the right one."
 
 
 def not_rounded(attempt: Attempt) -> str | None:
@@ -326,7 +365,14 @@ RULES_OF_VALUES: tuple[Rule, ...] = (chosen_word, quantity)
 RULES_OF_CALLS: tuple[Rule, ...] = (
     errors.raised,
     wrong_kind,
+    reading.returns_at_once,
+    reading.thrown_away,
+    reading.without_return,
     opposite,
+    formulas.named_terms,
+    tensors.named_terms,
+    misplaced,
+    formulas.without,
     broken_law,
     tensors.not_finite,
     tensors.turned,
@@ -334,21 +380,22 @@ RULES_OF_CALLS: tuple[Rule, ...] = (
     tensors.rounded_dtype,
     right_numbers,
     constant,
-    formulas.named_terms,
-    tensors.named_terms,
+    upside_down,
+    tensors.mapped,
+    tensors.factor,
     one_of_several,
     formulas.dependence,
     constant_ratio,
     formulas.factor,
-    upside_down,
     formulas.exchanged,
     constant_difference,
     not_rounded,
     formulas.rounded,
-    formulas.affine,
     formulas.term,
     formulas.factor_but_for_rounding,
     nearest_slip,
+    formulas.affine,
+    formulas.sign,
     formulas.edge,
     tensors.reduced,
     tensors.sizes,
@@ -356,10 +403,17 @@ RULES_OF_CALLS: tuple[Rule, ...] = (
     chosen_word,
     tensors.entries,
     tensors.partly_right,
+    tensors.too_narrow,
     tensors.rounded_on_the_way,
+    formulas.one_term_errs,
+    formulas.always,
     formulas.where_it_errs,
     sometimes_off_by_one,
     formulas.one_right,
 )
+_OF_THE_WHOLE = (
+    reading.returns_at_once, reading.thrown_away, reading.without_return, misplaced, broken_law, one_of_several,
+    nearest_slip,
+)  # fmt: skip
 # Those that look at numbers and tensors alone: the source is that of all results.
-_RULES_OF_ONE = tuple(rule for rule in RULES_OF_CALLS if rule not in (broken_law, one_of_several, nearest_slip))
+_RULES_OF_ONE = tuple(rule for rule in RULES_OF_CALLS if rule not in _OF_THE_WHOLE)

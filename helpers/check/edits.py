@@ -1,10 +1,12 @@
 """Programs that are one step away from another: the slips of a right one, and what mends a wrong one.
 
 An edit puts another node of the syntax tree in the place of one. `slips_at` makes the likely slips of one node, with
-what it knows alone; `mends_at` makes what else may mend one, with the names of the function.
+what it knows alone; `misplaced_at` what is there, and in the wrong order; `mends_at` what else may mend one, with the
+names of the function.
 """
 
 import ast
+import itertools
 import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -26,6 +28,7 @@ _SAME_CALLS = {"tuple", "list", "float", "set", "sorted"}  # any spelling of a v
 _ROUNDINGS = {"floor": "math.floor", "ceil": "math.ceil", "int": "int", "round": "round"}
 _REDUCTIONS = ("sum", "mean", "amax", "amin", "prod")
 _EINOPS_REDUCTIONS = ("mean", "sum", "max", "min")
+_LOGARITHMS = ("log", "log2", "log10")
 _DIMENSIONS = range(-3, 4)
 
 
@@ -60,7 +63,28 @@ def slips_at(node: ast.AST) -> Iterator[Replacement]:
     """The slips at one node: what stands in its place instead."""
     kind, slips = _SLIPS_OF.get(type(node), ("", None))
     if slips:
-        yield from (Replacement(kind, other) for other in slips(node))
+        yield from (Replacement(_kind(kind, node, other), other) for other in slips(node))
+
+
+def _kind(kind: str, node: ast.AST, other: ast.AST) -> str:
+    """Of an operation or a call, whether a part of it is left out, it is another one, or its parts are exchanged."""
+    match node, other:
+        case ast.BinOp(left=left, right=right), _ if other in (left, right):
+            return "unit" if _is_unit(right if other is left else left) else "superfluous"
+        case ast.BinOp(right=right), ast.BinOp(left=first):
+            return "order" if first is right else "operator"
+        case ast.Call(func=function), ast.Call(func=same) if same is function and other not in node.args:
+            return "order"
+        case ast.Call(func=function), ast.Call() if other not in node.args and other is not _called_on(function):
+            return "rounding" if called(node) in ("floor", "ceil") else "call"
+        case ast.Call(), _:
+            return "superfluous"
+        case _:
+            return kind
+
+
+def _called_on(function: ast.expr) -> ast.expr | None:
+    return function.value if isinstance(function, ast.Attribute) else None
 
 
 def _of_operation(node: ast.BinOp) -> Iterator[ast.AST]:
@@ -148,6 +172,115 @@ _SLIPS_OF: dict[type[ast.AST], tuple[str, Callable[[Any], Iterator[ast.AST]]]] =
 }  # fmt: skip
 
 
+# ---- What is in the wrong place.
+
+_UNITS = {1e3, 1e6, 1e9, 1e12, 2**10, 2**20, 2**30, 2**40}
+_LARGEST_UNPACKED = 4  # names whose orders are tried
+_RESHAPES = ("reshape", "view", "flatten", "unflatten")
+
+
+def misplaced_at(node: ast.AST) -> Iterator[Replacement]:
+    """What may stand in the place of a node where all is there, but not in its order; or a unit too many."""
+    misplaced = _MISPLACED_OF.get(type(node))
+    if misplaced:
+        yield from misplaced(node)
+
+
+def _is_unit(node: ast.AST) -> bool:
+    """Whether it is what one multiplies by to get to another unit: 1e9, 10**9, 2**30."""
+    match node:
+        case ast.Constant(value=int() | float() as number):
+            return number in _UNITS
+        case ast.BinOp(
+            left=ast.Constant(value=int() | float() as base), op=ast.Pow(), right=ast.Constant(value=int() as exponent)
+        ):
+            return exponent < 50 and base**exponent in _UNITS
+        case _:
+            return False
+
+
+def _operations_regrouped(node: ast.BinOp) -> Iterator[Replacement]:
+    """a / b * c as a / (b * c), and a * (b + c) as a * b + c; units left out; a power for ^."""
+    if isinstance(node.op, ast.BitXor):
+        yield Replacement("caret", ast.BinOp(node.left, ast.Pow(), node.right))
+        yield from _powers_within(node)
+    if isinstance(node.op, ast.Mult | ast.Div | ast.FloorDiv):
+        sides = ((node.left, node.right), (node.right, node.left))
+        yield from (Replacement("unit", kept) for kept, dropped in sides if _is_unit(dropped))
+    yield from (Replacement("brackets", other) for other in _brackets_behind(node.left, [(node.op, node.right)]))
+    match node.right:
+        case ast.BinOp(left=middle, op=operator, right=last):
+            yield Replacement("brackets", ast.BinOp(ast.BinOp(node.left, node.op, middle), operator, last))
+
+
+def _brackets_behind(left: ast.expr, behind: Sequence[tuple[ast.operator, ast.expr]]) -> Iterator[ast.BinOp]:
+    """A chain of operations with all but its first operand in brackets; of a longer chain, each end of it."""
+    match left:
+        case ast.BinOp(left=first, op=operator, right=bracket):
+            end: list[tuple[ast.operator, ast.expr]] = [(operator, bracket), *behind]
+            for other, operand in behind:
+                bracket = ast.BinOp(bracket, other, operand)
+            yield ast.BinOp(first, operator, bracket)
+            yield from _brackets_behind(first, end)
+
+
+def _powers_within(node: ast.BinOp) -> Iterator[Replacement]:
+    """2 ^ n - 1, which compares 2 with n - 1, as 2**n - 1."""
+    match node.right:
+        case ast.BinOp(left=exponent, op=operator, right=last):
+            yield Replacement("caret", ast.BinOp(ast.BinOp(node.left, ast.Pow(), exponent), operator, last))
+
+
+def _names_reordered(node: ast.Tuple) -> Iterator[Replacement]:
+    if isinstance(node.ctx, ast.Store) and len(node.elts) <= _LARGEST_UNPACKED:
+        orders = itertools.islice(itertools.permutations(node.elts), 1, None)
+        yield from (Replacement("unpacked", ast.Tuple(list(order), ast.Store())) for order in orders)
+
+
+def _calls_reordered(node: ast.Call) -> Iterator[Replacement]:
+    """x.f().g() as x.g().f(); a dimension moved before, or behind, a reshape; a size given to another name."""
+    function = node.func
+    if isinstance(function, ast.Attribute):
+        inner = function.value
+        if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute):
+            yield Replacement("calls", _method(_method(inner.func.value, node), inner))
+        if function.attr in _RESHAPES:
+            yield from (Replacement("reshape", other) for other in _moved(node, function))
+    pattern = " ".join(one.value for one in node.args if isinstance(one, ast.Constant) and isinstance(one.value, str))
+    letters = dict.fromkeys(re.findall(r"\w+", pattern.partition("->")[0]))
+    for place, keyword in enumerate(node.keywords):
+        for name in letters:
+            if name != keyword.arg:
+                given = [*node.keywords[:place], ast.keyword(name, keyword.value), *node.keywords[place + 1 :]]
+                yield Replacement("size", ast.Call(function, node.args, given))
+
+
+def _method(value: ast.expr, like: ast.Call) -> ast.Call:
+    """The method of another call, called on this value."""
+    assert isinstance(like.func, ast.Attribute)
+    return ast.Call(ast.Attribute(value, like.func.attr, ast.Load()), like.args, like.keywords)
+
+
+def _moved(node: ast.Call, function: ast.Attribute) -> Iterator[ast.AST]:
+    sizes = node.args
+    for dim in range(4):
+        turned = _transposed(function.value, dim)
+        name = "reshape" if function.attr == "view" else function.attr
+        yield ast.Call(ast.Attribute(turned, name, ast.Load()), sizes, node.keywords)
+        if function.attr in ("reshape", "view") and dim + 1 < len(sizes):
+            exchanged = [*sizes[:dim], sizes[dim + 1], sizes[dim], *sizes[dim + 2 :]]
+            yield _transposed(ast.Call(function, exchanged, []), dim)
+
+
+def _transposed(value: ast.expr, dim: int) -> ast.Call:
+    return ast.Call(ast.Attribute(value, "transpose", ast.Load()), [ast.Constant(dim), ast.Constant(dim + 1)], [])
+
+
+_MISPLACED_OF: dict[type[ast.AST], Callable[[Any], Iterator[Replacement]]] = {
+    ast.BinOp: _operations_regrouped, ast.Tuple: _names_reordered, ast.Call: _calls_reordered,
+}  # fmt: skip
+
+
 # ---- What else may mend a wrong program.
 
 
@@ -160,12 +293,14 @@ def mends_at(node: ast.AST, names: Sequence[str]) -> Iterator[Replacement]:
 
 def _operation_mends(node: ast.BinOp, names: Sequence[str]) -> Iterator[Replacement]:
     for other in _MORE_OPERATORS.get(type(node.op), ()):
-        yield Replacement("operation", ast.BinOp(node.left, other(), node.right))
+        yield Replacement("operator", ast.BinOp(node.left, other(), node.right))
+    if isinstance(node.op, ast.FloorDiv):
+        yield Replacement("rounding", _rounded(ast.BinOp(node.left, ast.Div(), node.right), "ceil"))
 
 
 def _augmented_mends(node: ast.AugAssign, names: Sequence[str]) -> Iterator[Replacement]:
     for other in _OPERATORS.get(type(node.op), ()):
-        yield Replacement("operation", ast.AugAssign(node.target, other(), node.value))  # type: ignore[arg-type]
+        yield Replacement("operator", ast.AugAssign(node.target, other(), node.value))  # type: ignore[arg-type]
 
 
 def _name_mends(node: ast.Name, names: Sequence[str]) -> Iterator[Replacement]:
@@ -184,7 +319,7 @@ def _constant_mends(node: ast.Constant, names: Sequence[str]) -> Iterator[Replac
         yield from (Replacement(kind, ast.Constant(text)) for text in _patterns(value))
     elif isinstance(value, int | float) and not isinstance(value, bool):
         yield from (Replacement("number", ast.Name(name, ast.Load())) for name in names)
-        others = {2 * value, value / 2, -value, value + 1, value - 1} | set(_DIMENSIONS)
+        others = {2 * value, value / 2, 4 * value, value / 4, -value, value + 1, value - 1} | set(_DIMENSIONS)
         others |= {1 / value} if value else set()
         yield from (Replacement("number", ast.Constant(_plain(other))) for other in others if other != value)
 
@@ -195,6 +330,9 @@ def _plain(number: float) -> float:
 
 def _call_mends(node: ast.Call, names: Sequence[str]) -> Iterator[Replacement]:
     name, function = called(node), node.func
+    for other in _LOGARITHMS if name in _LOGARITHMS and len(node.args) < 2 else ():
+        text = ast.unparse(function).removesuffix(name) + other
+        yield Replacement("call", ast.Call(ast.parse(text, mode="eval").body, node.args, []))
     if name in _REDUCTIONS:
         before = ast.unparse(function).removesuffix(name)
         texts = {other: before + other for other in _REDUCTIONS}
@@ -203,6 +341,10 @@ def _call_mends(node: ast.Call, names: Sequence[str]) -> Iterator[Replacement]:
         texts, kind = _ROUNDINGS, "rounding"
     else:
         return
+    if name in _ROUNDINGS and len(node.args) == 1:
+        match node.args[0]:
+            case ast.BinOp(left=left, op=ast.Add(), right=ast.Constant(value=0.5)):
+                yield Replacement(kind, ast.Call(ast.Name("round", ast.Load()), [left], []))
     for other, text in texts.items():
         if other != name:
             yield Replacement(kind, ast.Call(ast.parse(text, mode="eval").body, node.args, node.keywords))
@@ -213,9 +355,19 @@ def _attribute_mends(node: ast.Attribute, names: Sequence[str]) -> Iterator[Repl
         yield Replacement("dtype", ast.Attribute(node.value, "float64", ast.Load()))
 
 
+def _comparison_mends(node: ast.Compare, names: Sequence[str]) -> Iterator[Replacement]:
+    """A second end: low < x < high."""
+    if len(node.ops) == 1:
+        for name in names:
+            end = ast.Name(name, ast.Load())
+            yield Replacement("ends", ast.Compare(node.left, node.ops * 2, [*node.comparators, end]))
+            yield Replacement("ends", ast.Compare(end, node.ops * 2, [node.left, *node.comparators]))
+
+
 _MENDS_OF: dict[type[ast.AST], Callable[[Any, Sequence[str]], Iterator[Replacement]]] = {
     ast.BinOp: _operation_mends, ast.AugAssign: _augmented_mends, ast.Name: _name_mends,
     ast.Constant: _constant_mends, ast.Call: _call_mends, ast.Attribute: _attribute_mends,
+    ast.Compare: _comparison_mends,
 }  # fmt: skip
 
 
@@ -240,7 +392,7 @@ def _patterns(text: str) -> Iterator[str]:
 
 
 def additions_at(node: ast.AST, names: Sequence[str]) -> Iterator[Replacement]:
-    """A node with something added to it: a factor, a one, a rounding, a transpose."""
+    """A node with something added to it: a factor, a one, a power, a rounding of a quotient, a transpose."""
     if not isinstance(node, ast.BinOp | ast.Name | ast.Constant | ast.Call | ast.Subscript):
         return
     if not isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
@@ -251,8 +403,11 @@ def additions_at(node: ast.AST, names: Sequence[str]) -> Iterator[Replacement]:
         yield Replacement("factor", ast.BinOp(node, ast.Div(), factor))
     for operator in (ast.Add(), ast.Sub()):
         yield Replacement("end", ast.BinOp(node, operator, ast.Constant(1)))
-    if isinstance(node, ast.BinOp | ast.Name | ast.Call):
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
         yield from (Replacement("rounding", _rounded(node, turn)) for turn in ("floor", "ceil"))
+    for power in (0.5, 2):
+        yield Replacement("power", ast.BinOp(node, ast.Pow(), ast.Constant(power)))
+    if isinstance(node, ast.BinOp | ast.Name | ast.Call):
         yield Replacement("transpose", ast.Attribute(node, "mT", ast.Load()))
         yield Replacement("sign", ast.UnaryOp(ast.USub(), node))
 

@@ -89,6 +89,8 @@ _MEANINGS: tuple[tuple[str, _Meaning], ...] = (
      lambda m: "One of its numbers is a tuple: `x.stride()` has all, `x.stride(0)` one."),
     (r"argument '(\w+)'.*? must be (.*?), not (\w+)",
      lambda m: f"Its `{m[1]}` must be {m[2]}, and is of type {m[3]}."),
+    (r"'(?:builtin_function_or_method|method|function)' object",
+     lambda m: "What stands there is a function or a method: it gives nothing until it is called, with parentheses."),
     (r"NameError: name '(\w+)' is not defined",
      lambda m: f"Nothing is called `{m[1]}` here: is it an argument's name?"),
     (r"cannot access local variable '(\w+)'", lambda m: f"`{m[1]}` is used before it has a value in every branch."),

@@ -14,12 +14,12 @@ import torch
 
 from helpers.check.answers import Failed, difference, flat, is_number, plain
 from helpers.check.attempt import Attempt, Call
-from helpers.check.monomials import Monomial, fitted, fraction_text, is_plain
+from helpers.check.monomials import Monomial, fitted, is_plain, is_simple
 from helpers.check.run import call
 from helpers.check.wording import call_text, numeral, sentence_list
 from helpers.exercises import Exercise
 
-_BASES = 6  # calls of which one argument is varied
+_BASES = 6  # calls of which a tensor is varied
 _MOST_ELEMENTS = 100_000
 _CLOSE = 1e-9  # relative: two results are the same
 _LOST_DIGITS = 1e-9  # of the larger number, where two nearly equal ones are subtracted
@@ -80,7 +80,7 @@ def _varied(inputs: Sequence[tuple[Any, ...]], place: int) -> Iterator[tuple[tup
                 yield base, (*base[:place], other, *base[place + 1 :])
         return
     values = sorted({arguments[place] for arguments in inputs})
-    for base in inputs[:: max(len(inputs) // _BASES, 1)]:
+    for base in inputs:
         for value in (values[0], values[len(values) // 2], values[-1]):
             if value != base[place]:
                 yield base, (*base[:place], value, *base[place + 1 :])
@@ -103,18 +103,36 @@ def _is_moved(
 def _dependence_text(attempt: Attempt, missing: list[str], wrong: list[str]) -> str | None:
     if not missing and not wrong:
         return None
+    monomial = _ratio(attempt)
     if not missing:
-        return f"Your result depends on {_names(wrong)}, and should not."
+        return f"Your result depends on {_names(wrong)}, and should not. {term(attempt) or ''}".rstrip()
     text = f"Your result does not depend on {_varied_names(attempt, missing)}"
     if set(missing) <= _used(attempt):
         text += ", though it is in there" if len(missing) == 1 else ", though they are in there"
     if wrong:
-        return f"{text}, but on {_names(wrong)}."
-    monomial = _ratio(attempt)
+        return f"{text}, but on {_names(wrong)}{_lacking(monomial)}"
     if monomial and set(monomial.powers) <= set(missing):
         is_all = math.isclose(monomial.constant, 1, rel_tol=1e-6)
         return f"{text}: all else is right." if is_all or not is_plain(monomial.constant) else f"{text}."
     return f"{text}."
+
+
+def _lacking(monomial: Monomial | None) -> str:
+    """The end of a sentence: a question where it is the right one times, or over, several arguments."""
+    powers = monomial.powers.values() if monomial else []
+    if len(powers) > 1 and min(powers) > 0:
+        return ": is something missing that it is to be divided by?"
+    return ": is a factor missing?" if len(powers) > 1 and max(powers) < 0 else "."
+
+
+def without(attempt: Attempt) -> str | None:
+    """Of an answer with tensors, the number among its arguments that changes nothing; before laws of the tensors."""
+    first = attempt.exercise.inputs[0]
+    if all(map(is_number, first)) or not any(map(is_number, first)) or isinstance(attempt.rights[0], tuple):
+        return None
+    said = dependence(attempt)
+    numbers = [name for name, thing in zip(attempt.names, first, strict=True) if is_number(thing)]
+    return said if said and any(f"not depend on `{name}`" in said for name in numbers) else None
 
 
 def _varied_names(attempt: Attempt, names: Sequence[str]) -> str:
@@ -151,10 +169,11 @@ def _ratio(attempt: Attempt) -> Monomial | None:
 def factor(attempt: Attempt) -> str | None:
     """The right one times or over powers of the arguments and a constant."""
     monomial = _ratio(attempt)
-    if not monomial or not monomial.powers or not is_plain(monomial.constant):
+    if not monomial or not monomial.powers:
         return None
     sign = "minus " if monomial.constant < 0 else ""
-    return f"In every case it is {sign}the right one {monomial.factors()}."
+    tells = is_simple(monomial.constant) or attempt.writes_any_of([monomial.constant, 1 / monomial.constant])
+    return f"In every case it is {sign}the right one {monomial.factors(tells)}."
 
 
 def factor_but_for_rounding(attempt: Attempt) -> str | None:
@@ -219,8 +238,11 @@ def named_terms(attempt: Attempt) -> str | None:
     shares = table / np.array(sums)[:, None]
     solution, _, rank, _ = np.linalg.lstsq(shares, np.ones(len(sums)), rcond=None)
     counts = np.round(solution * 24) / 24
-    if rank < len(counts) or not np.allclose(shares @ counts, 1, rtol=0, atol=1e-7):
-        return _one_term(attempt, table, sums)
+    is_sum = rank == len(counts) and np.allclose(shares @ counts, 1, rtol=0, atol=1e-7)
+    if not is_sum or sum(counts != 1) > 1:  # of two readings the one with a single wrong term
+        said = _one_term(attempt, table, sums)
+        if said or not is_sum:
+            return said or _several_terms(attempt, table, sums)
     return wrong_terms(exercise, counts.tolist())
 
 
@@ -229,6 +251,11 @@ def wrong_terms(exercise: Exercise, counts: Sequence[float]) -> str | None:
     wrong = {words: count for words, count in zip(exercise.terms, counts, strict=True) if count != 1}
     if not wrong or len(set(counts)) == 1:
         return None
+    if len(wrong) > 1 and max(map(abs, wrong.values())) > 2:  # some combination often fits by coincidence
+        return None
+    if exercise.over and len(wrong) == 1 and 0 not in wrong.values():  # what is above the bar may be wrong as well
+        ((words, count),) = wrong.items()
+        return f"Below the bar, {words}: {_count(count)}, beside the rest."
     where = " below the bar" if exercise.over else ""
     return f"All is right{where} but {'; '.join(f'{words}: {_count(count)}' for words, count in wrong.items())}."
 
@@ -255,6 +282,8 @@ def _one_term(attempt: Attempt, table: np.ndarray, sums: list[float]) -> str | N
     """The one term that is wrong by a factor of some arguments."""
     rows = [attempt.variables(one.arguments) for one in attempt.calls]
     for place, words in enumerate(attempt.exercise.terms):
+        if not all(table[:, place]):
+            continue
         mine = np.array(sums) - (table.sum(1) - table[:, place])
         rooms = [1e-9 * abs(total) / abs(term) for total, term in zip(sums, table[:, place], strict=True)]
         monomial = fitted(rows, (mine / table[:, place]).tolist(), [max(room, 1e-9) for room in rooms])
@@ -263,8 +292,25 @@ def _one_term(attempt: Attempt, table: np.ndarray, sums: list[float]) -> str | N
     return None
 
 
+def _several_terms(attempt: Attempt, table: np.ndarray, sums: list[float]) -> str | None:
+    """Several terms that are wrong by the same argument."""
+    rows = [attempt.variables(one.arguments) for one in attempt.calls]
+    for name, power in itertools.product(rows[0], (1, -1)):
+        column = np.array([row.get(name, 0) for row in rows], dtype=float)
+        if not all(column > 0):
+            continue
+        shares = np.hstack([table, table * column[:, None] ** power]) / np.array(sums)[:, None]
+        solution, _, rank, _ = np.linalg.lstsq(shares, np.ones(len(sums)), rcond=None)
+        plain_ones, scaled = np.split(np.round(solution), 2)
+        is_exact = rank == len(solution) and np.allclose(shares @ np.round(solution), 1, rtol=0, atol=1e-7)
+        if is_exact and np.array_equal(plain_ones + scaled, np.ones_like(scaled)) and 0 < scaled.sum() < scaled.size:
+            wrong = sentence_list([words for words, count in zip(attempt.exercise.terms, scaled, strict=True) if count])
+            return f"All is right but {wrong}: {'times' if power > 0 else 'divided by'} `{name}`."
+    return None
+
+
 def affine(attempt: Attempt) -> str | None:
-    """The right one is a multiple of it and a constant more or less."""
+    """The right one is a multiple of it and a constant more or less, which would give it away."""
     rows = attempt.formula
     if len(rows) < 5:
         return None
@@ -277,8 +323,7 @@ def affine(attempt: Attempt) -> str | None:
         return None
     if any(not math.isclose(times * mine + more, right, rel_tol=_CLOSE) for mine, right in _numbers(rows)):
         return None
-    side = "more" if more > 0 else "less"
-    return f"The right one is {fraction_text(times)} times yours and {numeral(abs(more))} {side}."
+    return "It is right but for a constant factor and a constant that is added."
 
 
 def _numbers(rows: Sequence[tuple[Any, float, float]]) -> list[tuple[float, float]]:
@@ -286,11 +331,33 @@ def _numbers(rows: Sequence[tuple[Any, float, float]]) -> list[tuple[float, floa
     return [(mine, right) for _, mine, right in rows]
 
 
-def where_it_errs(attempt: Attempt) -> str | None:
-    """On which arguments alone it depends how far the answer is off, as a difference or as a factor."""
+_Error = Callable[[float, float], float]
+
+
+def one_term_errs(attempt: Attempt) -> str | None:
+    """The one term of a sum that depends on all on which it depends how far the answer is off."""
+    exercise = attempt.exercise
+    if exercise.over or not exercise.terms:
+        return None
+    off = set(_errs_on(attempt, operator.sub))
+    inputs, names = exercise.inputs, attempt.names
+    on = {
+        words: {
+            name
+            for place, name in enumerate(names)
+            if _is_moved(lambda given, of=formula: of(*given), list(_varied(inputs, place)))  # type: ignore[misc]
+        }
+        for words, formula in exercise.terms.items()
+    }
+    blamed = [words for words, its in on.items() if off and off <= its]
+    return f"All is right but {blamed[0]}." if len(blamed) == 1 else None
+
+
+def _errs_on(attempt: Attempt, error: _Error) -> list[str]:
+    """The arguments on which it depends how far the answer is off; empty where that is not known."""
     answer, exercise = attempt.answer, attempt.exercise
     if not answer or not attempt.formula or not all(map(is_number, exercise.inputs[0])):
-        return None
+        return []
 
     def pair(arguments: tuple[Any, ...]) -> tuple[float, float]:
         (mine,), (right,) = (
@@ -299,15 +366,20 @@ def where_it_errs(attempt: Attempt) -> str | None:
         )
         return mine, right
 
-    for word, error in (("By how much", lambda mine, right: mine - right), ("By which factor", operator.truediv)):
-        on = [name for place, name in enumerate(attempt.names) if _moves(error, pair, exercise.inputs, place)]
+    return [name for place, name in enumerate(attempt.names) if _moves(error, pair, exercise.inputs, place)]
+
+
+def where_it_errs(attempt: Attempt) -> str | None:
+    """On which arguments alone it depends how far the answer is off, as a difference or as a factor."""
+    for word, error in (("By how much", operator.sub), ("By which factor", operator.truediv)):
+        on = _errs_on(attempt, error)
         if on and len(on) < len(attempt.names) - (len(attempt.names) > 3):
             return f"{word} it is off depends on {_names(on)} alone."
     return None
 
 
 def _moves(
-    error: Callable[[float, float], float],
+    error: _Error,
     pair: Callable[[tuple[Any, ...]], tuple[float, float]],
     inputs: Sequence[tuple[Any, ...]],
     place: int,
@@ -357,13 +429,23 @@ _TURNS = ((math.floor, "down"), (math.ceil, "up"), (round, "to the nearest"))
 def rounded(attempt: Attempt) -> str | None:
     """Rounded where it should not be, or in another direction."""
     rows = attempt.formula
-    if not rows or any(not mine.is_integer() for _, mine, _ in rows):
-        return None
-    if all(right.is_integer() for *_, right in rows):
+    few = to_digits(attempt)
+    if few or not rows or any(not mine.is_integer() for _, mine, _ in rows):
+        return few
+    if not any(right > 1 and not right.is_integer() for *_, right in rows):
         return None
     for turn, word in _TURNS:
         if all(turn(right) == mine for _, mine, right in rows):
             return f"You round {word}: the right one need not be whole."
+    return None
+
+
+def to_digits(attempt: Attempt) -> str | None:
+    """Rounded to a few digits behind the point."""
+    rows = attempt.formula
+    for digits in range(1, 7):
+        if rows and all(math.isclose(round(right, digits), mine, rel_tol=_CLOSE) for _, mine, right in rows):
+            return "It is rounded to too few digits: round, if at all, what you print."
     return None
 
 
@@ -372,7 +454,7 @@ def edge(attempt: Attempt) -> str | None:
     calls = attempt.calls
     right = {index for index, one in enumerate(calls) if one.is_right}
     wrong = set(range(len(calls))) - right
-    if min(len(right), len(wrong)) < 3:
+    if min(len(right), len(wrong)) < (2 if len(calls) > 20 else 3):
         return None
     for words, true in _conditions(attempt, calls):
         if true == right:
@@ -393,6 +475,8 @@ def _conditions(attempt: Attempt, calls: Sequence[Call]) -> Iterator[Condition]:
         column = [row[name] for row in rows]
         for constant in (0, 1, 2):
             yield f"`{name}` is {constant}", {i for i, value in enumerate(column) if value == constant}
+        for rest, word in ((0, "even"), (1, "odd")):
+            yield f"`{name}` is {word}", {i for i, value in enumerate(column) if value % 2 == rest}
         for constant in (0, 1):
             yield f"`{name}` is below {constant}", {i for i, value in enumerate(column) if value < constant}
     for first, second in itertools.permutations(names, 2):
@@ -413,6 +497,30 @@ def _of_the_right_one(calls: Sequence[Call]) -> Iterator[Condition]:
         yield "the right answer is below 1", {i for i, right in enumerate(rights) if right < 1}
     for said in sorted({right for right in rights if isinstance(right, str | bool)}, key=repr):
         yield f"the right answer is {said!r}", {i for i, right in enumerate(rights) if right == said}
+
+
+def always(attempt: Attempt) -> str | None:
+    """What all numbers found are, and the right ones are not."""
+    rows = _numbers(attempt.formula)
+    if len(rows) < 8 or not all(mine.is_integer() and mine > 0 and right.is_integer() for mine, right in rows):
+        return None
+    mines, rights = ([int(row[which]) for row in rows] for which in (0, 1))
+    if all(number.bit_count() == 1 for number in mines) and any(number.bit_count() > 1 for number in rights):
+        return "Yours is a power of two in every case, and the right one is not."
+    divisor = math.gcd(*mines)
+    if divisor > 1 and len(set(mines)) > 2 and math.gcd(*rights) % divisor:
+        return f"Yours is a multiple of {divisor} in every case, and the right one is not."
+    return None
+
+
+def sign(attempt: Attempt) -> str | None:
+    """Right but for the sign, in some cases."""
+    calls = attempt.calls
+    numbers = [(one.mine, one.right) for one in calls]
+    if len(calls) < 5 or not all(is_number(mine) and is_number(right) for mine, right in numbers):
+        return None
+    sizes_agree = all(abs(mine) == abs(right) for mine, right in numbers)
+    return "The size is right in every case: look at the sign." if sizes_agree else None
 
 
 def one_right(attempt: Attempt) -> str | None:

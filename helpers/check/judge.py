@@ -1,7 +1,10 @@
 """`check(exercise, answer)`: whether an answer is right, and if not, which mistake it was."""
 
 import html
-from collections.abc import Callable
+import itertools
+import sys
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, NamedTuple
@@ -10,11 +13,11 @@ from helpers.check import run
 from helpers.check.answers import Failed, difference, plain, untouched
 from helpers.check.attempt import Answer, Attempt
 from helpers.check.costs import Uncountable, costs, waste
-from helpers.check.diagnose import explain
-from helpers.check.names import exercise_named, no_exercise
+from helpers.check.diagnose import NOTHING, explain
+from helpers.check.names import exercise_named, name_of, no_exercise
 from helpers.check.run import Sandbox, known
 from helpers.check.runner import OutOfTime
-from helpers.check.wording import call_text, error_text, first_short, printable
+from helpers.check.wording import call_text, error_text, first_short, printable, sentence_list
 from helpers.exercises import Exercise
 
 Status = Literal["correct", "not attempted", "not yet"]
@@ -44,6 +47,10 @@ class Verdict:
         )
 
 
+# How a difference begins that leaves nothing to ask.
+_TELLING = ("write ", "expected a number, got the text", "expected a tensor", "expected dtype", "expected one tensor")
+
+
 class _Judgement(NamedTuple):
     status: Status
     message: str
@@ -56,6 +63,9 @@ _NOTHING = _Judgement(
 )
 
 
+_SECONDS_OF_A_LOOK = 3.0  # at the calls of an answer that was out of time
+
+
 def _not_yet(*sentences: str) -> _Judgement:
     return _Judgement("not yet", " ".join(filter(None, sentences)))
 
@@ -65,11 +75,12 @@ def check(exercise: str | Callable[..., Any], *answers: Any) -> Verdict:
 
     `check("checkpoint", checkpoint)` and `check(checkpoint)` are the same for a function named like its exercise.
     An exercise whose answer is a value takes the value, or the several values it asks for: `check("name", a, b)`.
+    So are both for a lambda, or whatever else has no such name, in a variable that is named like it.
     `None` and `...` mean "not attempted yet". Never raises. The answer's own code may take ten seconds, as
     `helpers.check.runner` measures them, and leaves no trace.
     """
-    name = exercise if isinstance(exercise, str) else getattr(exercise, "__name__", None)
-    if not isinstance(name, str):
+    name = exercise if isinstance(exercise, str) else name_of(exercise, sys._getframe(1).f_globals)
+    if name is None:
         name = printable(exercise)
     if not isinstance(exercise, str):
         answers = (exercise, *answers)
@@ -106,7 +117,12 @@ def _judge_value(exercise: Exercise, answer: Any) -> _Judgement:
     found = difference(answer, known(exercise, exercise.oracle, 0), exercise, tell=False)
     if not found:
         return _CORRECT
-    return _not_yet(f"{found}.", explain(Attempt(exercise, [answer])))
+    return _not_yet(f"{found}.", _unless_said(found, explain(Attempt(exercise, [answer]))))
+
+
+def _unless_said(difference: str, sentence: str) -> str:
+    """The sentence about an answer, without a word of hints where the difference tells what to do."""
+    return "" if sentence == NOTHING and difference.startswith(_TELLING) else sentence
 
 
 def _judge_function(
@@ -115,7 +131,10 @@ def _judge_function(
     """What to say of a learner's function; `pick` takes from its result the part that is judged."""
     answer = Answer(learner, place, pick)
     function = answer.picked(learner)
-    outcomes = [place.call(exercise, function, arguments) for arguments in exercise.inputs]
+    try:
+        outcomes = [place.call(exercise, function, arguments) for arguments in exercise.inputs]
+    except OutOfTime as why:
+        return _judge_slow(exercise, function, place, str(why))
     if all(outcome is None for outcome in outcomes):
         return _NOTHING
     if all(map(untouched, outcomes)):
@@ -123,10 +142,32 @@ def _judge_function(
 
     found = _readable_difference(exercise, outcomes)
     if found:
-        return _phrased(found, explain(Attempt(exercise, outcomes, answer, shown=found.place)))
+        sentence = explain(Attempt(exercise, outcomes, answer, shown=found.place))
+        return _phrased(found, _unless_said(found.words, sentence))
     if exercise.cost:
         return _judge_cost(exercise, function, outcomes, place)
     return _CORRECT
+
+
+def _judge_slow(exercise: Exercise, function: Callable[..., Any], place: Sandbox, why: str) -> _Judgement:
+    """What to say of a function that is out of time: whether it is right wherever it comes to an end soon."""
+    place.renew(run.SECONDS)
+    deadline = time.perf_counter() + _SECONDS_OF_A_LOOK
+    ended: list[bool] = []
+    slow: list[str] = []
+    for index, arguments in enumerate(exercise.inputs):
+        if time.perf_counter() > deadline:
+            break
+        try:
+            outcome = place.call_briefly(exercise, function, arguments, _SECONDS_OF_A_LOOK / 10)
+        except OutOfTime:
+            slow.append(call_text(exercise.name, arguments))
+            continue
+        ended.append(difference(outcome, known(exercise, exercise.oracle, index), exercise) is None)
+    if len(ended) < 3 or not all(ended) or not slow:
+        return _not_yet(why)
+    where = f"right in {len(ended)} smaller calls, but too slow for {slow[0]}"
+    return _Judgement("not attempted", first_short(f"{where}: {why}", f"{where}."))
 
 
 class _Difference(NamedTuple):
@@ -156,7 +197,7 @@ def _phrased(found: _Difference, sentence: str) -> _Judgement:
     clipped = printable(found.words, str)
     forms = [f"{where}{found.words}{line}.", f"{found.words}{line}.", f"{clipped}{line}.", f"{found.words}."]
     forms.append(f"{clipped}.")
-    return _not_yet(first_short(*(f"{form} {sentence}" for form in forms)))
+    return _not_yet(first_short(*(f"{form} {sentence}".rstrip() for form in forms)))
 
 
 def _judge_cost(exercise: Exercise, function: Callable[..., Any], outcomes: list[Any], place: Sandbox) -> _Judgement:
@@ -190,7 +231,28 @@ def _judge_parts(exercise: Exercise, answers: tuple[Any, ...], place: Sandbox) -
             return _TODO
         return _not_yet(f"expected {len(parts)} answers, got {len(answers)}.")
     judged = {name: _judge(parts[name], (answer,), place) for name, answer in zip(parts, answers, strict=True)}
+    exchanged = _exchanged(parts, answers)
+    if exchanged:
+        return _not_yet(f"{sentence_list(exchanged)} are exchanged.")
     return _summed_up(judged)
+
+
+def _exchanged(parts: Mapping[str, Exercise], answers: tuple[Any, ...]) -> list[str]:
+    """Two numbers each of which is the right one of the other, and wrong where it stands."""
+    given = [
+        (name, answer)
+        for name, answer in zip(parts, answers, strict=True)
+        if not parts[name].cases and not parts[name].words and not untouched(answer)
+    ]
+    for (one, mine), (other, theirs) in itertools.combinations(given, 2):
+        is_exchanged = _is_right(parts[one], theirs) and _is_right(parts[other], mine)
+        if is_exchanged and not _is_right(parts[one], mine):
+            return [one, other]
+    return []
+
+
+def _is_right(exercise: Exercise, answer: Any) -> bool:
+    return difference(answer, known(exercise, exercise.oracle, 0), exercise) is None
 
 
 def _judge_function_of_parts(exercise: Exercise, function: Callable[..., Any], place: Sandbox) -> _Judgement:
@@ -226,6 +288,8 @@ def _summed_up(judged: dict[str, _Judgement]) -> _Judgement:
     if len(names["not attempted"]) == len(judged):
         return _TODO
     heads: dict[str, Status] = {"right": "correct", "not right yet": "not yet", "to do": "not attempted"}
+    if len(names["not yet"]) == 1 and names["correct"]:
+        del heads["not right yet"]  # it is told by its sentence
     counts = "; ".join(f"{head}: {', '.join(names[status])}" for head, status in heads.items() if names[status])
     if not names["not yet"]:
         return _Judgement("not attempted", f"{counts}.")

@@ -29,12 +29,14 @@ class Monomial:
         """Its value."""
         return self.constant * math.prod(variables[name] ** power for name, power in self.powers.items())
 
-    def factors(self) -> str:
-        """In words, what it makes of something: "times 2 and `a`, divided by `b`²"."""
+    def factors(self, tells: bool = True) -> str:
+        """In words, what it makes of something: "times 2 and `a`, divided by `b`²"; or "times a constant and `a`"."""
         above = [_power(name, power) for name, power in self.powers.items() if power > 0]
         below = [_power(name, -power) for name, power in self.powers.items() if power < 0]
         size = abs(self.constant)
-        if not math.isclose(size, 1, rel_tol=_EXACTLY):
+        if not tells and not math.isclose(size, 1, rel_tol=_EXACTLY):
+            above.insert(0, "a constant")
+        elif not math.isclose(size, 1, rel_tol=_EXACTLY):
             is_divisor = size < 1 and "/" not in fraction_text(size)
             (below if is_divisor else above).insert(0, fraction_text(1 / size if is_divisor else size))
         parts = [f"times {sentence_list(above)}"] if above else []
@@ -63,6 +65,15 @@ def is_plain(number: float) -> bool:
         form >= 0.5 and math.isclose(form, round(form, _NICE_DIGITS), rel_tol=_EXACTLY) for form in forms
     )
     return has_few_digits or math.isclose(size, fraction, rel_tol=_EXACTLY)
+
+
+def is_simple(number: float) -> bool:
+    """Whether it is a whole number, one over it, or a fraction of numbers up to 4: what one forgets, or has twice."""
+    size = abs(number)
+    fraction = Fraction(size).limit_denominator(4)
+    if 0 < fraction.numerator <= 4 and math.isclose(size, fraction, rel_tol=_EXACTLY):
+        return True
+    return any(form >= 1 and math.isclose(form, round(form), rel_tol=_EXACTLY) for form in (size, 1 / size))
 
 
 def fraction_text(number: float) -> str:

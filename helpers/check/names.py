@@ -18,6 +18,16 @@ def exercise_named(name: str) -> Exercise | None:
     return _named(name, EXERCISES)
 
 
+def name_of(function: Any, variables: Mapping[str, Any]) -> str | None:
+    """The exercise that a function is the answer to: by its own name, or by that of the one variable that holds it."""
+    own = getattr(function, "__name__", None)
+    if not isinstance(own, str) or own not in EXERCISES:
+        held = [name for name, thing in variables.items() if thing is function and name in EXERCISES]
+        if len(held) == 1 and callable(function):
+            return held[0]
+    return own if isinstance(own, str) else None
+
+
 def guess_named(name: str) -> Guess | None:
     """The guess of that name, if there is one."""
     return _named(name, GUESSES)

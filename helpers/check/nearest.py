@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 from helpers.check.answers import difference
 from helpers.check.attempt import Answer, Attempt
-from helpers.check.edits import Place, Replacement, additions_at, mends_at, places, slips_at
-from helpers.check.run import call, known
+from helpers.check.edits import Place, Replacement, additions_at, called, mends_at, misplaced_at, places, slips_at
+from helpers.check.run import call, known, memory_limited
 from helpers.check.runner import OutOfTime
 from helpers.check.wording import printable
 
@@ -25,16 +25,30 @@ SECONDS = 4.0  # on a clock, that the search may take
 _OF_ONE = 0.3  # seconds of its own that one edited program may take
 _LONGEST_RANGE = 1_000_000
 _TELLING = 6  # characters of a place that is found again: -1 is not
+_MEMORY = 2 * 2**30  # bytes that the edited programs may take
 _LARGEST_POWER = 10_000  # bits of an integer
-_WORDS = {
-    "operation": "look at the operation once more", "condition": "look at the condition once more",
-    "comparison": "look at the comparison once more", "sign": "look at the sign once more",
-    "number": "look at the number once more", "transpose": "does it need turning, or not?",
-    "slice": "look at the slice once more", "call": "look at the call once more",
-    "name": "is each name the one that belongs there?", "pattern": "look at the pattern once more",
-    "rounding": "how is it rounded?", "reduction": "which reduction is it?", "dtype": "look at the dtype once more",
-    "factor": "a factor is missing or too many", "end": "by one more or less, where does it begin and end?",
-    "exponent": "look at the exponent once more",
+_TELLING_OF = {
+    "operator": "look at the {} once more.", "condition": "look at the condition once more.",
+    "comparison": "look at the {} once more.", "sign": "is its sign right?",
+    "number": "look at the {} once more.", "transpose": "does it need turning, or not?",
+    "slice": "look at the slice once more.", "call": "is {} the one that belongs there?",
+    "superfluous": "is all of it needed?", "unit": "which unit does it have already?",
+    "order": "which of the two comes first?", "calls": "which of the two comes first?",
+    "brackets": "what is computed first there? Mind the brackets.", "unpacked": "in which order do they come?",
+    "reshape": "a reshape moves no number: which dimension must move, too?", "size": "which name has that size?",
+    "caret": "in Python ^ is no power: a power is written **.", "ends": "is a comparison with one end enough?",
+    "name": "is {} the one that belongs there?", "pattern": "look at the pattern once more.",
+    "rounding": "how is it rounded?", "reduction": "which reduction is it?", "dtype": "look at the dtype once more.",
+    "factor": "is a factor missing, or one too many?", "power": "is a power or a root missing?",
+    "end": "one more or one less: where does it begin and end?", "exponent": "look at the exponent once more.",
+}  # fmt: skip
+
+
+_SIGNS: dict[type[ast.AST], str] = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
+    ast.MatMult: "@", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>", ast.BitAnd: "&", ast.BitOr: "|",
+    ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=",
+    ast.In: "in", ast.NotIn: "not in", ast.Is: "is", ast.IsNot: "is not",
 }  # fmt: skip
 
 
@@ -144,16 +158,28 @@ class _Found(NamedTuple):
     place: ast.AST
 
 
+def misplaced(attempt: Attempt) -> str | None:
+    """What is all there, but in the wrong order: brackets, names, calls. Few edits, and telling ones."""
+    return _nearest(attempt, [_misplaced])
+
+
 def nearest_slip(attempt: Attempt) -> str | None:
     """The place where one edit of the source makes the answer right in every case, and its kind; never the edit."""
+    return _nearest(attempt, [_slips, _ends, _mends, _additions])
+
+
+_Edits = Iterator[tuple[Place, Replacement]]
+
+
+def _nearest(attempt: Attempt, kinds: Sequence[Callable[[Source], _Edits]]) -> str | None:
     source = Source.of(attempt.answer.learner) if attempt.answer else None
     if not source or not attempt.answer:
         return None
     deadline = time.perf_counter() + SECONDS
     order = _order(attempt)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), memory_limited(_MEMORY):
         warnings.simplefilter("ignore")
-        for edits in (_slips, _mends, _additions):
+        for edits in kinds:
             found = _mending(attempt, attempt.answer, source, edits(source), order, deadline)
             if found is None:
                 return None
@@ -169,17 +195,27 @@ def _order(attempt: Attempt) -> list[int]:
     return sorted(range(len(wrong)), key=lambda index: not wrong[index])
 
 
-def _slips(source: Source) -> Iterator[tuple[Place, Replacement]]:
+def _misplaced(source: Source) -> _Edits:
+    for place in places(ast.Module(source.function.body, [])):
+        yield from ((place, other) for other in misplaced_at(place.node))
+
+
+def _slips(source: Source) -> _Edits:
     for place in places(ast.Module(source.function.body, [])):
         yield from ((place, other) for other in slips_at(place.node))
 
 
-def _mends(source: Source) -> Iterator[tuple[Place, Replacement]]:
+def _mends(source: Source) -> _Edits:
     for place in places(ast.Module(source.function.body, [])):
         yield from ((place, other) for other in mends_at(place.node, source.names))
 
 
-def _additions(source: Source) -> Iterator[tuple[Place, Replacement]]:
+def _ends(source: Source) -> _Edits:
+    """One more or one less: likelier than other names."""
+    return ((place, other) for place, other in _additions(source) if other.kind == "end")
+
+
+def _additions(source: Source) -> _Edits:
     names = [argument.arg for argument in source.function.args.args]
     called = {id(node.func) for node in ast.walk(source.function) if isinstance(node, ast.Call)}
     for place in places(ast.Module(source.function.body, [])):
@@ -191,7 +227,7 @@ def _mending(
     attempt: Attempt,
     answer: Answer,
     source: Source,
-    edits: Iterator[tuple[Place, Replacement]],
+    edits: _Edits,
     order: Sequence[int],
     deadline: float,
 ) -> list[_Found] | None:
@@ -207,7 +243,7 @@ def _mending(
             continue
         finally:
             place.holder[place.key] = place.node
-        if _is_right(attempt, answer, function, order):
+        if _is_right(attempt, answer, function, order) and _stays_right(attempt, answer, function):
             found.append(_Found(other.kind, place.node))
     return found
 
@@ -230,6 +266,19 @@ def _is_right(attempt: Attempt, answer: Answer, function: Callable[..., Any], or
         return False
 
 
+def _stays_right(attempt: Attempt, answer: Answer, function: Callable[..., Any]) -> bool:
+    """Whether it is right in further calls, too, and not by luck in those that were judged."""
+    exercise, picked = attempt.exercise, answer.picked(function)
+    for one in attempt.calls[len(exercise.inputs) :]:
+        try:
+            mine = answer.place.call_briefly(exercise, picked, one.arguments, _OF_ONE)
+        except OutOfTime:
+            return False
+        if difference(mine, one.right, exercise) is not None:
+            return False
+    return True
+
+
 # ---- What is said of it.
 
 
@@ -237,16 +286,35 @@ def _sentence(source: Source, found: Sequence[_Found]) -> str | None:
     place = _common(source.function, [one.place for one in found])
     if place is None:
         return None
-    kinds = {one.kind for one in found}
-    kind = kinds.pop() if len(kinds) == 1 else ""
     shown, is_exponent = _shown(source.function, place)
-    if is_exponent:
-        kind = "exponent"
-    words = _WORDS.get(kind, "look at it once more, step by step")
+    words = _TELLING_OF["exponent"] if is_exponent else _words(found)
     segment = printable(ast.get_source_segment(source.text, shown) or ast.unparse(shown), str, 60)
     line = getattr(shown, "lineno", 1)
     where = f"Line {line + source.before}, " if len(source.function.body) > 1 else ""
-    return f"{where}`{segment}`: {words}; the rest is right."
+    return f"{where}`{segment}`: {words} All else is right."
+
+
+def _words(found: Sequence[_Found]) -> str:
+    """What to look at: for several edits, no more than what they have in common."""
+    kinds, places = {one.kind for one in found}, {id(one.place) for one in found}
+    words = _TELLING_OF.get(found[0].kind, "") if len(kinds) == 1 else ""
+    thing = _thing(found[0].place) if len(places) == 1 else ""
+    if not words or ("{}" in words and not thing):
+        return "look at it once more, step by step."
+    return words.replace("{}", f"`{thing}`")
+
+
+def _thing(node: ast.AST) -> str:
+    """The number, the name, or the sign of an operation, as it is written."""
+    if isinstance(node, ast.Constant | ast.Name):
+        return ast.unparse(node)
+    if isinstance(node, ast.Call):
+        return called(node)
+    if isinstance(node, ast.AugAssign):
+        return f"{_SIGNS[type(node.op)]}="
+    if isinstance(node, ast.Compare):
+        return _SIGNS[type(node.ops[0])]
+    return _SIGNS[type(node.op)] if isinstance(node, ast.BinOp) else ""
 
 
 def _common(function: ast.FunctionDef, nodes: Sequence[ast.AST]) -> ast.AST | None:
@@ -256,6 +324,12 @@ def _common(function: ast.FunctionDef, nodes: Sequence[ast.AST]) -> ast.AST | No
     return holding[-1] if holding else None
 
 
+def _is_exponent(place: ast.AST, exponent: ast.AST) -> bool:
+    """Whether a place is in an exponent itself, and not in a call that it makes."""
+    calls = [node for node in ast.walk(exponent) if isinstance(node, ast.Call)]
+    return _is_in(place, exponent) and not any(_is_in(place, one) for one in calls)
+
+
 def _is_in(place: ast.AST, node: ast.AST) -> bool:
     return any(one is place for one in ast.walk(node))
 
@@ -263,7 +337,7 @@ def _is_in(place: ast.AST, node: ast.AST) -> bool:
 def _shown(function: ast.FunctionDef, place: ast.AST) -> tuple[ast.AST, bool]:
     """A place with the operation around it, so that one sees which is meant, and whether it is an exponent."""
     for node in ast.walk(function):
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow) and _is_in(place, node.right):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow) and _is_exponent(place, node.right):
             return node, True
     around = [node for node in ast.walk(function) if isinstance(node, ast.expr) and _is_in(place, node)]
     telling = (node for node in reversed(around) if len(ast.unparse(node)) >= _TELLING)

@@ -1,9 +1,11 @@
 """Rules for tensors, for several numbers and for decisions: what found and right ones have in common."""
 
+import copy
 import itertools
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -13,7 +15,7 @@ from torch.overrides import TorchFunctionMode
 from helpers.check.answers import Failed, difference, plain
 from helpers.check.attempt import Attempt
 from helpers.check.formulas import wrong_terms
-from helpers.check.monomials import fitted, is_plain
+from helpers.check.monomials import fitted, is_plain, is_simple
 from helpers.check.wording import numeral, sentence_list
 
 _MOST_DIMENSIONS = 5
@@ -111,6 +113,42 @@ def turned(attempt: Attempt) -> str | None:
     return None
 
 
+_MAPS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "the softmax of the right one over its last dimension": lambda x: x.softmax(-1),
+    "the exponential of the right one": torch.exp, "the logarithm of the right one": torch.log,
+    "the root of the right one": torch.sqrt, "the square of the right one": torch.square,
+    "the magnitude of the right one": torch.abs, "the right one with 0 for what is negative": torch.relu,
+    "the right one with 0 above the diagonal": torch.tril, "a cumulative sum of the right one": lambda x: x.cumsum(-1),
+}  # fmt: skip
+
+
+def mapped(attempt: Attempt) -> str | None:
+    """The right tensor with a function applied to each of its numbers, or each row."""
+    found = (words for words, function in _MAPS.items() if _holds(attempt, function))
+    words = next(found, None)
+    return f"It is {words}." if words else None
+
+
+def factor(attempt: Attempt) -> str | None:
+    """The right tensor times or over powers of the arguments."""
+    pairs = _tensors(attempt)
+    if len(pairs) < 3 or any(mine.shape != right.shape or not right.any() for mine, right in pairs):
+        return None
+    ratios = [float((mine * right).double().sum() / right.double().square().sum()) for mine, right in pairs]
+    if not all(
+        _is(attempt, (right * ratio).to(mine.dtype), mine) for (mine, right), ratio in zip(pairs, ratios, strict=True)
+    ):
+        return None
+    every = [attempt.variables(arguments) for arguments in attempt.exercise.inputs]
+    numbers = [{name: value for name, value in row.items() if "." not in name} for row in every]
+    for rows in (numbers, every):
+        monomial = fitted(rows, ratios, [1e-5 * abs(ratio) for ratio in ratios])
+        if monomial and monomial.powers and is_simple(float(f"{monomial.constant:.5g}")):
+            rounded = replace(monomial, constant=float(f"{monomial.constant:.5g}"))
+            return f"In every case it is the right one {rounded.factors()}."
+    return None
+
+
 def reduced(attempt: Attempt) -> str | None:
     """The right tensor with a dimension lost, or one too many."""
     pairs = _tensors(attempt)
@@ -168,6 +206,38 @@ def rounded_on_the_way(attempt: Attempt) -> str | None:
             name = str(dtype).removeprefix("torch.")
             return f"It agrees to the digits of {name} alone: what is rounded to so few, and where?"
     return None
+
+
+class _Widest(TorchFunctionMode):
+    """Notes the smallest gap at 1 of the floating dtypes that are computed with."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gap = math.inf
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        if isinstance(result, torch.Tensor) and result.is_floating_point():
+            self.gap = min(self.gap, torch.finfo(result.dtype).eps)
+        return result
+
+
+def too_narrow(attempt: Attempt) -> str | None:
+    """No step of it is as wide as the right answer needs."""
+    answer, exercise = attempt.answer, attempt.exercise
+    arguments = exercise.inputs[attempt.shown]
+    given = [one for one in arguments if isinstance(one, torch.Tensor) and one.is_floating_point()]
+    if not answer or not given:
+        return None
+    mine, right = _Widest(), _Widest()
+    answer.watched(exercise, arguments, mine)
+    with right:
+        exercise.oracle(*copy.deepcopy(arguments))
+    given_gap = min(torch.finfo(one.dtype).eps for one in given)
+    if not right.gap < given_gap <= mine.gap < math.inf:
+        return None
+    name = str(given[0].dtype).removeprefix("torch.")
+    return f"Each step of yours is rounded to {name} here: no dtype in it is wider than that of the values."
 
 
 def _is_within(gap: float, mine: torch.Tensor, right: torch.Tensor) -> bool:
@@ -261,6 +331,8 @@ def _lengths(pairs: Sequence[tuple[list[Any], list[Any]]]) -> str | None:
     differences = {len(mine) - len(right) for mine, right in pairs}
     if differences <= {0, 1}:
         return "There is sometimes one entry too many." if 0 in differences else "There is one entry too many."
+    if max(differences) <= 0 and min(differences) < -1:
+        return "Sometimes entries are missing." if 0 in differences else "Entries are missing."
     if differences <= {0, -1}:
         return "Sometimes an entry is missing." if 0 in differences else "An entry is missing."
     return None

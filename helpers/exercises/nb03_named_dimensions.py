@@ -217,7 +217,8 @@ exercise("repair_attention",
     ],
     laws=[
         (_with_ones, "Where all of v is 1, attention gives 1, as the weights of a query add up to 1. Yours does not."),
-        *((_heads_apart(name), f"The last head's part of {name} changes what other heads give: do all brackets agree?")
+        *((_heads_apart(name),
+           f"The last head's part of {name} changes what other heads give: are heads split and merged alike?")
           for name in ("v", "q", "k")),
     ],
     cases=[(*(_counting(2, n, 12, start=n).mul(1.7).sin() for n in (4, 5, 5)), 2)], draw=_draw_attention)

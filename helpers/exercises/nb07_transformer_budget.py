@@ -224,7 +224,8 @@ exercise("loss_parts",
      "You add a part for the rest: where the parts come out even, no rest is left."),
     (lambda memory, held, tokens, vocabulary: math.inf if memory - held <= 12 * vocabulary else 0.0,
      "What takes exactly the memory fits.", math.isinf),
-    (lambda *given: 0.0, "You give a number of parts in every case: sometimes not even one token fits.", math.isinf),
+    (lambda *given: 0.0, "You give a number of parts in each case that was tried: in some not even one token fits.",
+     math.isinf),
     ],
     cases=[(30_000_000, 21_500_000, 512, 5000), (40 * 10**9, (40 - 13) * 10**9, 8192, 128_256), (1000, 500, 10, 12),
            (60_000_000, 21_500_000, 512, 5000), (1000, 900, 10, 12), (900, 1000, 10, 12), (1200, 0, 8, 25),
@@ -242,7 +243,7 @@ exercise("requests_that_fit", 45e9 // _CACHE, [
     (45e9 / (4096 * _PER_TOKEN), "That is for 4096 tokens, as on the page: these requests are longer."),
     (80e9 / _CACHE, "You gave all 80 GB to the caches: the weights are there, too."),
     (45e9 / _CACHE, "A request is served whole: is there room for a part of one?"),
-], tolerance=1e-3)
+], tolerance=1e-3, quantities={"the 80 layers": 80, "the 8 heads": 8, "the 128 numbers": 128, "the 6000 tokens": 6000})
 
 _SCORES = 12 * 96 * 12288 * 2048 / (6 * 175e9)  # of GPT-3: attention over all else
 

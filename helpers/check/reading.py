@@ -1,0 +1,61 @@
+"""Rules that read the source of a wrong answer: what cannot have been meant, whatever it computes."""
+
+import ast
+from collections.abc import Iterator
+
+from helpers.check.attempt import Attempt
+from helpers.check.nearest import Source
+from helpers.check.wording import printable
+
+# Methods of a tensor that change nothing in place.
+_PURE = {
+    "to", "float", "double", "half", "bfloat16", "transpose", "permute", "reshape", "view", "flatten", "unsqueeze",
+    "squeeze", "sum", "mean", "softmax", "masked_fill", "contiguous",
+}  # fmt: skip
+
+
+def thrown_away(attempt: Attempt) -> str | None:
+    """A line that computes something which nobody keeps."""
+    source = Source.of(attempt.answer.learner) if attempt.answer else None
+    for node in ast.walk(source.tree) if source else ():
+        if source and isinstance(node, ast.Expr) and _is_pure(node.value):
+            return f"{_place(source, node)} computes something and keeps it nowhere: assign it."
+    return None
+
+
+def _is_pure(value: ast.expr) -> bool:
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+        is_in_place = any(keyword.arg == "out" for keyword in value.keywords)
+        return value.func.attr in _PURE and not is_in_place
+    return isinstance(value, ast.BinOp | ast.Compare | ast.UnaryOp)
+
+
+def returns_at_once(attempt: Attempt) -> str | None:
+    """A return that ends a loop in its first round."""
+    source = Source.of(attempt.answer.learner) if attempt.answer else None
+    for loop in _loops(source.tree) if source else ():
+        goes_on = any(isinstance(node, ast.Continue) for node in ast.walk(loop))
+        last = loop.body[-1]
+        if source and isinstance(last, ast.Return) and not goes_on:
+            return f"{_place(source, last)} ends the loop in its first round: does it belong behind the loop?"
+    return None
+
+
+def without_return(attempt: Attempt) -> str | None:
+    """A way through the function that ends without a return."""
+    source = Source.of(attempt.answer.learner) if attempt.answer else None
+    if not source or attempt.outcomes[attempt.shown] is not None or attempt.rights[attempt.shown] is None:
+        return None
+    returned = [node.value for node in ast.walk(source.tree) if isinstance(node, ast.Return)]
+    if not all(isinstance(value, ast.expr) and "None" not in ast.unparse(value) for value in returned):
+        return None
+    return "Here it comes to its end without a return: does each way through it have one?"
+
+
+def _loops(tree: ast.Module) -> Iterator[ast.For | ast.While]:
+    return (node for node in ast.walk(tree) if isinstance(node, ast.For | ast.While))
+
+
+def _place(source: Source, node: ast.stmt) -> str:
+    text = ast.get_source_segment(source.text, node) or ast.unparse(node)
+    return f"Line {node.lineno + source.before}, `{printable(text, str, 60)}`,"
