@@ -503,7 +503,7 @@ def test_what_is_right_and_slow_is_not_called_wrong(ask, monkeypatch):
     cases = [(10**10,), (3,), (5,), (7,)]
     verdict = ask(lambda n: n + 1, slow, cases=cases)
     assert verdict.status == "not attempted"
-    assert verdict.message.startswith("right in 3 smaller calls, but too slow for probe(10000000000)")
+    assert verdict.message.startswith("right in 3 other calls, but too slow for probe(10000000000)")
     assert ask(lambda n: n + 2, slow, cases=cases).status == "not yet"
 
 

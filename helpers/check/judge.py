@@ -16,7 +16,7 @@ from helpers.check.costs import Uncountable, costs, waste
 from helpers.check.diagnose import NOTHING, explain
 from helpers.check.names import exercise_named, name_of, no_exercise
 from helpers.check.run import Sandbox, known
-from helpers.check.runner import OutOfTime
+from helpers.check.runner import WHY_COMPUTING, OutOfTime
 from helpers.check.wording import call_text, error_text, first_short, printable, sentence_list
 from helpers.exercises import Exercise
 
@@ -150,7 +150,9 @@ def _judge_function(
 
 
 def _judge_slow(exercise: Exercise, function: Callable[..., Any], place: Sandbox, why: str) -> _Judgement:
-    """What to say of a function that is out of time: whether it is right wherever it comes to an end soon."""
+    """What to say of a function that is out of time: where it computes, whether it is right in what it ends soon."""
+    if WHY_COMPUTING not in why:
+        return _not_yet(why)
     place.renew(run.SECONDS)
     deadline = time.perf_counter() + _SECONDS_OF_A_LOOK
     ended: list[bool] = []
@@ -166,8 +168,8 @@ def _judge_slow(exercise: Exercise, function: Callable[..., Any], place: Sandbox
         ended.append(difference(outcome, known(exercise, exercise.oracle, index), exercise) is None)
     if len(ended) < 3 or not all(ended) or not slow:
         return _not_yet(why)
-    where = f"right in {len(ended)} smaller calls, but too slow for {slow[0]}"
-    return _Judgement("not attempted", first_short(f"{where}: {why}", f"{where}."))
+    verdict = f"right in {len(ended)} other calls, but too slow for {slow[0]}: is there a shorter way?"
+    return _Judgement("not attempted", verdict)
 
 
 class _Difference(NamedTuple):

@@ -24,7 +24,7 @@ _TRIES = 10  # to stop an answer; it may swallow what stops it
 _STOPPING = 0.1  # seconds from one to the next
 _OURS = (str(Path(__file__).parent), threading.__file__)  # files that are not a learner's
 _NO_END = "it had not come to an end after"
-_WHY_COMPUTING = "Does a loop in it never end, or is there a shorter way?"
+WHY_COMPUTING = "Does a loop in it never end, or is there a shorter way?"
 _WHY_WAITING = "It computes nothing: does it sleep, or wait for a lock, an input, a compiler?"
 _WHY_SLOW = "Is this machine busy with something else? Run the cell again."
 
@@ -104,7 +104,7 @@ class Runner:
             if done.done():
                 return
             if self.computed + self.waited >= self.seconds:
-                question = _WHY_WAITING if self.waited > self.computed else _WHY_COMPUTING
+                question = _WHY_WAITING if self.waited > self.computed else WHY_COMPUTING
                 raise OutOfTime(f"{_NO_END} {self.seconds:g} seconds of its own{self._line()}. {question}")
             if time.perf_counter() - begin > PATIENCE:
                 raise OutOfTime(f"{_NO_END} {PATIENCE:g} seconds on the clock{self._line()}. {_WHY_SLOW}")
