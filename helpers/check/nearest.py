@@ -21,7 +21,7 @@ from helpers.check.run import call, known, memory_limited
 from helpers.check.runner import OutOfTime
 from helpers.check.wording import printable
 
-SECONDS = 4.0  # on a clock, that the search may take
+SECONDS = 4.0  # of its own that the search may take, and on a clock at most three times as many
 _OF_ONE = 0.3  # seconds of its own that one edited program may take
 _LONGEST_RANGE = 1_000_000
 _TELLING = 6  # characters of a place that is found again: -1 is not
@@ -153,6 +153,15 @@ def _range(*arguments: Any) -> range:
 # ---- The search.
 
 
+class _Deadline(NamedTuple):
+    cpu: float
+    clock: float
+
+    @property
+    def is_over(self) -> bool:
+        return time.process_time() > self.cpu or time.perf_counter() > self.clock
+
+
 class _Found(NamedTuple):
     kind: str
     place: ast.AST
@@ -175,7 +184,7 @@ def _nearest(attempt: Attempt, kinds: Sequence[Callable[[Source], _Edits]]) -> s
     source = Source.of(attempt.answer.learner) if attempt.answer else None
     if not source or not attempt.answer:
         return None
-    deadline = time.perf_counter() + SECONDS
+    deadline = _Deadline(time.process_time() + SECONDS, time.perf_counter() + 3 * SECONDS)
     order = _order(attempt)
     with warnings.catch_warnings(), memory_limited(_MEMORY):
         warnings.simplefilter("ignore")
@@ -229,12 +238,12 @@ def _mending(
     source: Source,
     edits: _Edits,
     order: Sequence[int],
-    deadline: float,
+    deadline: _Deadline,
 ) -> list[_Found] | None:
     """The edits that make it right; None if there was no time for all of them."""
     found = []
     for place, other in edits:
-        if time.perf_counter() > deadline:
+        if deadline.is_over:
             return None
         place.holder[place.key] = other.node
         try:
