@@ -36,6 +36,7 @@ def span(days):
 def test_the_napkin_holds_70_billion_parameters_on_16_and_trains_for_25_years():
     plan = explore.napkin("Llama 3 70B", 70e9)
     assert [question["answer"] for question in plan.asked] == [16, plan.days]
+    assert "16" not in plan._repr_mimebundle_()[0]["text/plain"]  # the answer is not given away
     assert plan.days == pytest.approx(6 * 70e9 * 15e12 / (16 * H100 * 0.5) / DAY) == pytest.approx(25.2 * 365, rel=0.01)
     plan.gpus = 1024
     assert plan.days == pytest.approx(143.9, abs=0.05) and plan.mfu == pytest.approx(0.5)
@@ -152,7 +153,7 @@ def test_it_asks_then_moves_by_mouse_finger_and_key(page):
     guess = view.get_by_role("slider", name="your guess of the days")
     touch(guess, "press", "ArrowUp")
     view.get_by_role("button", name="Show the answer").click()
-    expect(view).to_contain_text("25 years it takes; you said 38 days")
+    expect(view).to_contain_text("It takes 25 years; you said 38 days")
     point = view.get_by_role("slider", name="GPUs and days")
     for _ in range(6):
         point.press("ArrowRight")

@@ -286,8 +286,9 @@ class Plan(View, module="plan.js"):
     def _words(self) -> str:
         gpus = f"{self.gpus} × {self.machine.removeprefix('NVIDIA ')}"
         setting = f"{self.model} on {gpus}, {many(self.run, 'tokens')}, at {self.utilization:.2g} of the peak"
-        if self.asked:
-            return "\n".join([f"The plan of a run: {setting}.", *(question["text"] for question in self.asked)])
+        if self.asked:  # what answers the first question is not told
+            kept = setting.replace(f"{self.gpus} × ", "") if self.asked[0]["name"] == "gpus" else setting
+            return f"The plan of a run: {kept}.\n{self.asked[0]['text']}"
         step, memory = self.step, MACHINES[self.machine]["memory"]
         fits = "fits" if step.peak <= memory else "does not fit"
         terms = ", ".join(f"{term} {units.si(size, 'B')}" for term, size in step.alive[step.fullest].items())

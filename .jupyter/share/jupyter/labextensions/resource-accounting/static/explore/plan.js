@@ -239,13 +239,15 @@ function limit(ui, box) {
 
 // ---- The questions --------------------------------------------------------------------------------------------------
 
+const gpusOf = (count) => `${count} ${count === 1 ? "GPU" : "GPUs"}`;
+
 // A line to be dragged across the chart: of GPUs it stands, of days it lies.
 function guessLine(ui, box, name, guess) {
   const { em } = ui;
   const upright = name === "gpus";
   const scale = upright ? box.across : box.up;
   const value = guess.value ?? (upright ? 256 : 30);
-  const write = upright ? (x) => `${x} GPUs` : spanOf;
+  const write = upright ? gpusOf : spanOf;
   const make = (x) => guess.make(upright ? nearest(SERVERS, between(x, 1, MOST_GPUS)) : +plain(scale.hold(x), 2));
   const at = scale(value);
   const ends = upright ? [[at, box.top], [at, box.bottom]] : [[box.left, at], [box.right, at]];
@@ -262,10 +264,12 @@ function guessLine(ui, box, name, guess) {
 
 function question(ui, { name, text, before, after, answer }) {
   const guess = ui.guess(name);
-  const write = name === "gpus" ? (x) => `${x} GPUs` : spanOf;
+  const write = name === "gpus" ? gpusOf : spanOf;
   const off = guess.value === null || answer === null ? "" : `; ${miss(guess.value, answer, write)}`;
   const found = answer === null ? "No number of GPUs" : write(answer);
-  const told = [h("b", {}, shown(`answer ${name}`, found)), name === "gpus" ? ": the fewest that hold it" : " it takes", off, "."];
+  const servers = answer > ui.state.server ? `, in whole servers of ${ui.state.server}` : "";
+  const lead = name === "gpus" ? "" : "It takes ";
+  const told = [lead, h("b", {}, shown(`answer ${name}`, found)), name === "gpus" && `: the fewest that hold it${servers}`, off, "."];
   return asks({ ...guess, tell: () => guess.tell(after), again: () => guess.again(before) }, h("b", {}, text), told);
 }
 
@@ -284,7 +288,7 @@ function sentence(ui) {
   const together = state.text_gpus > 1 ? `${state.text_gpus} GPUs work` : "1 GPU works";
   const lines = ui.narrow ? (whole ? 6 : 5) : 2; // room for its longest numbers: nothing shifts under a drag
   return h("p", { class: ui.slide ? "" : "plan", style: ui.slide ? null : `min-height: ${1.9 * lines}em` },
-    number("gpus", "GPUs", powers(0, 14), `${state.gpus} GPUs`), " train on ", number("run", "tokens of the run", runs, many(state.run, "tokens")),
+    number("gpus", "GPUs", powers(0, 14), gpusOf(state.gpus)), " train on ", number("run", "tokens of the run", runs, many(state.run, "tokens")),
     whole ? " at " : " at an MFU of ", number("utilization", "of the peak", fractions, plain(state.utilization, 2)),
     whole ? " of their peak. " : ". ", number("text_gpus", "GPUs on one text", powers(0, 3), together), " on ",
     number("texts", "texts per GPU", powers(0, 8), `${state.texts} ${state.texts === 1 ? "text" : "texts"}`),
