@@ -1,6 +1,6 @@
 """A plugin of pytest, named in pyproject.toml, so that it is there whatever part is run.
 
-How the suite runs: all of it in two processes, a part of it in one; the cells of a notebook in order, and again.
+How the suite runs: all of it in three processes, a part of it in one; the cells of a notebook in order, and again.
 """
 
 import os
@@ -18,15 +18,15 @@ from nbval.plugin import IPyNbCell, IPyNbFile, NbCellError  # noqa: E402
 
 from tests.tools.course import WORDS, exercises, read, sections  # noqa: E402
 
-WORKERS = 2  # a machine with more cores is not faster: notebooks time their own cells, and should find it quiet
+WORKERS = 3  # for two cores: one of them often waits for a kernel or a browser
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_cmdline_main(config: pytest.Config) -> Iterator[None]:
-    """Without a path, for the whole suite, as if `-n 2` were given; `-n 0` and `--pdb` say otherwise.
+    """Without a path, for the whole suite, as if `-n 3` were given; `-n 0` and `--pdb` say otherwise.
 
     A file or a notebook stays within one process. They begin in the order of `testpaths`: notebooks last, since none of
-    them takes long, so that both processes end together.
+    them takes long, so that the processes end together.
     """
     if "PYTEST_XDIST_WORKER" not in os.environ:  # there this is one of the processes
         _choose_processes(config)
@@ -41,7 +41,7 @@ def _choose_processes(config: pytest.Config) -> None:
     if config.getoption("numprocesses", 0):
         config.option.dist = "loadscope"
         config.option.loadscopereorder = False
-        os.environ.setdefault("OMP_NUM_THREADS", "1")  # two processes, two cores: threads that wait for each other spin
+        os.environ.setdefault("OMP_NUM_THREADS", "1")  # threads that wait for each other's core spin
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

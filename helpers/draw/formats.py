@@ -181,7 +181,7 @@ def exponents(values: Mapping[str, torch.Tensor], fmt: FloatFormat | str | torch
         found.append(f"{name}: most at {_power(2, powers[top])}.")
     ax.set(xlim=_POWERS, ylim=(0, 5 * math.ceil(1.3 * highest / 5)))
     last, tensor = list(values.items())[len(found) - 1]
-    kept = {band: f"{100 * share:.3g} %" for band, share in formats.kept(tensor, fmt).items()}
+    kept = {band: f"{100 * share:.2g} %" for band, share in formats.kept(tensor, fmt).items()}
     _draw_bands(ax, fmt, kept | {"zero": f"{last}: {kept['zero']}"}, INKS[line["color"]])
     return Made(fig, " ".join(found))
 
@@ -210,7 +210,7 @@ def _draw_bands(ax: Axes, fmt: FloatFormat, shares: Mapping[str, str], ink: str)
         middle = ((start + end) / 2, 1)
         places: dict[str, Any] = {"xycoords": ax.get_xaxis_transform(), "ha": "center"}
         note(ax, name, middle, (0, -8), said=False, **places)
-        note(ax, shares[name], middle, (0, -21), color=ink, **places)
+        note(ax, shares[name], middle, (0, -21), said=False, color=ink, **places)
 
 
 def _shade_finer(fig: Figure, stairs: Series) -> None:
