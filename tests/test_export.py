@@ -176,18 +176,26 @@ PENCIL = "Write your guess down."
         ([text("a", "slide"), text("b", "fragment"), text("c", "subslide")], [("text", "a b", ""), ("text", "c", "")]),
         ([text("a", "slide"), code("x = 1\nx", PNG), text(LONG)], [("text", "a x = 1 x", ""), ("picture", "", LONG)]),
         ([text("A:", "slide"), code("draw.x()", PNG), text("> T")], [("picture", "", "A:"), ("text", "T", "")]),
-        ([text("## a\n\nb?", "slide"), guess(), text("> T")],
-         [("guess", f"a b? {PENCIL} [ n = 3 It is 3, since. T ]", "")]),
+        (
+            [text("## a\n\nb?", "slide"), guess(), text("> T")],
+            [("guess", f"a b? {PENCIL} [ n = 3 It is 3, since. T ]", "")],
+        ),
         ([text("a?", "slide"), code("x"), guess("")], [("guess", f"a? x {PENCIL} [ n = 3 ]", "")]),
-        ([text("a", "slide"), code("x"), text("b?"), guess("")],
-         [("text", "a x", ""), ("guess", f"b? {PENCIL} [ n = 3 ]", "")]),
-        ([text("a?", "slide"), text(ANSWER), code("", PNG)],
-         [("text", "a?", ""), ("picture", "", ""), ("answer", LONG, "")]),
+        (
+            [text("a", "slide"), code("x"), text("b?"), guess("")],
+            [("text", "a x", ""), ("guess", f"b? {PENCIL} [ n = 3 ]", "")],
+        ),
+        (
+            [text("a?", "slide"), text(ANSWER), code("", PNG)],
+            [("text", "a?", ""), ("picture", "", ""), ("answer", LONG, "")],
+        ),
         ([text("## Recap", "slide"), text(LONG)], [("text", f"Recap {LONG}", "")]),
-        ([text("## Exercises", "slide"), text(f"### Exercise 1\n\n{LONG}", "subslide"), text(HINT, "subslide")],
-         [("exercise", "Exercises", ""), ("exercise", f"Exercise 1 {LONG}", "Hint h")]),
+        (
+            [text("## Exercises", "slide"), text(f"### Exercise 1\n\n{LONG}", "subslide"), text(HINT, "subslide")],
+            [("exercise", "Exercises", ""), ("exercise", f"Exercise 1 {LONG}", "Hint h")],
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_a_slide_shows_and_what_its_speaker_says(tmp_path, given, expected):
     talk, found = exported(tmp_path, *given), []
     for fragment in talk.select(".fragment"):

@@ -412,8 +412,13 @@ RULES_OF_CALLS: tuple[Rule, ...] = (
     formulas.one_right,
 )
 _OF_THE_WHOLE = (
-    reading.returns_at_once, reading.thrown_away, reading.without_return, misplaced, broken_law, one_of_several,
+    reading.returns_at_once,
+    reading.thrown_away,
+    reading.without_return,
+    misplaced,
+    broken_law,
+    one_of_several,
     nearest_slip,
-)  # fmt: skip
+)
 # Those that look at numbers and tensors alone: the source is that of all results.
 _RULES_OF_ONE = tuple(rule for rule in RULES_OF_CALLS if rule not in _OF_THE_WHOLE)

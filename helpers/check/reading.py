@@ -9,9 +9,24 @@ from helpers.check.wording import printable
 
 # Methods of a tensor that change nothing in place.
 _PURE = {
-    "to", "float", "double", "half", "bfloat16", "transpose", "permute", "reshape", "view", "flatten", "unsqueeze",
-    "squeeze", "sum", "mean", "softmax", "masked_fill", "contiguous",
-}  # fmt: skip
+    "to",
+    "float",
+    "double",
+    "half",
+    "bfloat16",
+    "transpose",
+    "permute",
+    "reshape",
+    "view",
+    "flatten",
+    "unsqueeze",
+    "squeeze",
+    "sum",
+    "mean",
+    "softmax",
+    "masked_fill",
+    "contiguous",
+}
 
 
 def thrown_away(attempt: Attempt) -> str | None:
