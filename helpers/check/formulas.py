@@ -500,16 +500,13 @@ def _of_the_right_one(calls: Sequence[Call]) -> Iterator[Condition]:
 
 
 def always(attempt: Attempt) -> str | None:
-    """What all numbers found are, and the right ones are not."""
+    """That all numbers found are powers of two, and the right ones are not."""
     rows = _numbers(attempt.formula)
     if len(rows) < 8 or not all(mine.is_integer() and mine > 0 and right.is_integer() for mine, right in rows):
         return None
     mines, rights = ([int(row[which]) for row in rows] for which in (0, 1))
     if all(number.bit_count() == 1 for number in mines) and any(number.bit_count() > 1 for number in rights):
         return "Yours is a power of two in every case, and the right one is not."
-    divisor = math.gcd(*mines)
-    if divisor > 1 and len(set(mines)) > 2 and math.gcd(*rights) % divisor:
-        return f"Yours is a multiple of {divisor} in every case, and the right one is not."
     return None
 
 

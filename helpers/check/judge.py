@@ -58,6 +58,7 @@ class _Judgement(NamedTuple):
 
 _CORRECT = _Judgement("correct", "correct.")
 _TODO = _Judgement("not attempted", "not attempted yet. Replace the ... above and run the cell again.")
+_NONE = _Judgement("not attempted", "the answer is None so far. What is printed is not kept: write the value itself.")
 _NOTHING = _Judgement(
     "not attempted", "the function returns None, as print() and append() do. Does it end in a return?"
 )
@@ -103,7 +104,7 @@ def _judge(exercise: Exercise, answers: tuple[Any, ...], place: Sandbox) -> _Jud
     if exercise.parts:
         return _judge_parts(exercise, answers, place)
     if not answers or any(map(untouched, answers)):
-        return _TODO
+        return _NONE if any(answer is None for answer in answers) else _TODO
     if not exercise.cases:
         return _judge_value(exercise, answers[0] if len(answers) == 1 else answers)
     if len(answers) != 1 or not callable(answers[0]):

@@ -108,8 +108,9 @@ def _steps(exercise: Exercise, found: float, right: float) -> Iterator[tuple[flo
     ratio = found / right
     for factor, question in _powers_of_the_statement(exercise):
         yield from ((ratio / factor, question), (ratio * factor, question))
+    question = _ZEROS if _is_share(exercise, right) else _PREFIX
     for factor in _PREFIXES:
-        yield from ((ratio / factor, _PREFIX), (ratio * factor, _PREFIX))
+        yield from ((ratio / factor, question), (ratio * factor, question))
     digits = round(math.log10(abs(ratio)))
     if abs(digits) % 3 and (abs(digits) != 2 or not _is_share(exercise, right)):
         yield ratio / 10.0**digits, _ZEROS
