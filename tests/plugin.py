@@ -1,6 +1,6 @@
 """A plugin of pytest, named in pyproject.toml, so that it is there whatever part is run.
 
-How the suite runs: all of it in three processes, a part of it in one; the cells of a notebook in order, and again.
+How the suite runs: all of it in two processes, a part of it in one; the cells of a notebook in order, and again.
 """
 
 import os
@@ -18,15 +18,15 @@ from nbval.plugin import IPyNbCell, IPyNbFile, NbCellError  # noqa: E402
 
 from tests.tools.course import WORDS, exercises, read, sections  # noqa: E402
 
-WORKERS = 3  # for two cores: one of them often waits for a kernel or a browser
+WORKERS = 2  # a third was no faster on two cores, and notebooks time their own cells: they should find it quiet
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_cmdline_main(config: pytest.Config) -> Iterator[None]:
-    """Without a path, for the whole suite, as if `-n 3` were given; `-n 0` and `--pdb` say otherwise.
+    """Without a path, for the whole suite, as if `-n 2` were given; `-n 0` and `--pdb` say otherwise.
 
     A file or a notebook stays within one process. They begin in the order of `testpaths`: notebooks last, since none of
-    them takes long, so that the processes end together.
+    them takes long, so that both processes end together.
     """
     if "PYTEST_XDIST_WORKER" not in os.environ:  # there this is one of the processes
         _choose_processes(config)
