@@ -338,7 +338,7 @@ def test_a_walk_is_asked_then_walked(page):
     steps = [
         ("slider your guess", "press", "End", "Drag the ring."),
         (":focus", "press", "ArrowLeft", ""),
-        ("button Walk it", "click", "", "By columns 8, you said 15.5, "),
+        ("button Walk it", "click", "", "By columns 8, you said 15.5, 1.9 times too high."),
         ("button swap the loops", "click", "", "224 hits, 32 misses"),
         ("slider tile >> .knob", "swipe", (-176, -176), "for each tile of 8 × 8"),
         ("slider tile", "press", "End", "224 hits, 32 misses"),

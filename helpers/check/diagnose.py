@@ -406,7 +406,7 @@ RULES_OF_CALLS: tuple[Rule, ...] = (
     tensors.too_narrow,
     tensors.rounded_on_the_way,
     formulas.one_term_errs,
-    formulas.always,
+    formulas.powers_of_two,
     formulas.where_it_errs,
     sometimes_off_by_one,
     formulas.one_right,

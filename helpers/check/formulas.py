@@ -499,13 +499,14 @@ def _of_the_right_one(calls: Sequence[Call]) -> Iterator[Condition]:
         yield f"the right answer is {said!r}", {i for i, right in enumerate(rights) if right == said}
 
 
-def always(attempt: Attempt) -> str | None:
+def powers_of_two(attempt: Attempt) -> str | None:
     """That all numbers found are powers of two, and the right ones are not."""
     rows = _numbers(attempt.formula)
     if len(rows) < 8 or not all(mine.is_integer() and mine > 0 and right.is_integer() for mine, right in rows):
         return None
-    mines, rights = ([int(row[which]) for row in rows] for which in (0, 1))
-    if all(number.bit_count() == 1 for number in mines) and any(number.bit_count() > 1 for number in rights):
+    mine_always = all(int(mine).bit_count() == 1 for mine, _ in rows)
+    right_always = all(int(right).bit_count() <= 1 for _, right in rows)
+    if mine_always and not right_always:
         return "Yours is a power of two in every case, and the right one is not."
     return None
 

@@ -128,6 +128,11 @@ class Source:
         return namespace[self.function.name]
 
 
+def source_of(attempt: Attempt) -> Source | None:
+    """The source of the learner's function; None for a value, and where it is not known."""
+    return Source.of(attempt.answer.learner) if attempt.answer else None
+
+
 def _definition(tree: ast.Module, learner: FunctionType) -> ast.FunctionDef | None:
     """The function in its source; that of a lambda as if it had been written with `def`."""
     if len(tree.body) == 1 and isinstance(tree.body[0], ast.FunctionDef):
@@ -214,7 +219,7 @@ _Edits = Iterator[tuple[Place, Replacement]]
 
 
 def _nearest(attempt: Attempt, kinds: Sequence[Callable[[Source], _Edits]]) -> str | None:
-    source = Source.of(attempt.answer.learner) if attempt.answer else None
+    source = source_of(attempt)
     if not source or not attempt.answer:
         return None
     deadline = _Deadline(time.process_time() + SECONDS, time.perf_counter() + 3 * SECONDS)

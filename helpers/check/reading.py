@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from helpers.check.attempt import Attempt
-from helpers.check.nearest import Source
+from helpers.check.nearest import Source, source_of
 from helpers.check.wording import printable
 
 # Methods of a tensor that change nothing in place.
@@ -31,9 +31,11 @@ _PURE = {
 
 def thrown_away(attempt: Attempt) -> str | None:
     """A line that computes something which nobody keeps."""
-    source = Source.of(attempt.answer.learner) if attempt.answer else None
-    for node in ast.walk(source.tree) if source else ():
-        if source and isinstance(node, ast.Expr) and _is_pure(node.value):
+    source = source_of(attempt)
+    if not source:
+        return None
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Expr) and _is_pure(node.value):
             return f"{_place(source, node)} computes something and keeps it nowhere: assign it."
     return None
 
@@ -47,18 +49,20 @@ def _is_pure(value: ast.expr) -> bool:
 
 def returns_at_once(attempt: Attempt) -> str | None:
     """A return that ends a loop in its first round."""
-    source = Source.of(attempt.answer.learner) if attempt.answer else None
-    for loop in _loops(source.tree) if source else ():
+    source = source_of(attempt)
+    if not source:
+        return None
+    for loop in _loops(source.tree):
         goes_on = any(isinstance(node, ast.Continue) for node in ast.walk(loop))
         last = loop.body[-1]
-        if source and isinstance(last, ast.Return) and not goes_on:
+        if isinstance(last, ast.Return) and not goes_on:
             return f"{_place(source, last)} ends the loop in its first round: does it belong behind the loop?"
     return None
 
 
 def without_return(attempt: Attempt) -> str | None:
     """A way through the function that ends without a return."""
-    source = Source.of(attempt.answer.learner) if attempt.answer else None
+    source = source_of(attempt)
     if not source or attempt.outcomes[attempt.shown] is not None or attempt.rights[attempt.shown] is None:
         return None
     returned = [node.value for node in ast.walk(source.tree) if isinstance(node, ast.Return)]

@@ -180,9 +180,9 @@ def exponents(values: Mapping[str, torch.Tensor], fmt: FloatFormat | str | torch
         highest = max(highest, shares[top])
         found.append(f"{name}: most at {_power(2, powers[top])}.")
     ax.set(xlim=_POWERS, ylim=(0, 5 * math.ceil(1.3 * highest / 5)))
-    last, tensor = list(values.items())[len(found) - 1]
+    # The shares of the last tensor, whose name, numbers and line the loop has left.
     kept = {band: f"{100 * share:.2g} %" for band, share in formats.kept(tensor, fmt).items()}
-    _draw_bands(ax, fmt, kept | {"zero": f"{last}: {kept['zero']}"}, INKS[line["color"]])
+    _draw_bands(ax, fmt, kept | {"zero": f"{name}: {kept['zero']}"}, INKS[line["color"]])
     return Made(fig, " ".join(found))
 
 

@@ -200,11 +200,11 @@ exercise("accumulated_peak",
 
 _PER_TOKEN = 2 * 80 * 8 * 128 * 2  # bytes of cache: Llama 3 70B in bfloat16
 
-def _parts(tables: float = 3, *, cut: Callable[[float], float] = ceil, least: int = 1) -> Callable[..., float]:
-    """`cut` rounds the number of parts, and at fewer whole tokens at a time than `least` none fits."""
+def _parts(tables: float = 3, *, cut: Callable[[float], float] = ceil) -> Callable[..., float]:
+    """`cut` rounds the number of parts; where not one token fits at a time, none does."""
     def parts(memory: int, held: int, tokens: int, vocabulary: int) -> float:
         at_once = floor((memory - held) / (tables * 4 * vocabulary))
-        return cut(tokens / at_once) if at_once >= least else math.inf
+        return cut(tokens / at_once) if at_once >= 1 else math.inf
 
     return parts
 

@@ -11,7 +11,7 @@ from traitlets import Bool, Dict, Enum, Int, Unicode, validate
 
 from helpers import budget, specs, units
 from helpers.budget import Box
-from helpers.explore.view import GIVEN, STATE, View
+from helpers.explore.view import GIVEN, STATE, View, require_one_of
 from helpers.model import MODELS, Config
 from helpers.roofline import Roofline
 
@@ -174,8 +174,7 @@ class BlockCard(View, module="card.js"):
         rule, hides, question, how = _QUESTIONS.get(state.get("upto", 7), _QUESTIONS[7])
         asks = {"rule": rule, "hides": hides, "question": question, "how": how} if asked else {}
         name = model.name if isinstance(model, Config) else model
-        if name not in facts:
-            raise ValueError(f"there is no model {name!r}; there are {', '.join(facts)}")
+        require_one_of(facts, name, "model")
         labels = [box["label"] for box in _boxes(self._configs[name], True)]
         if state.get("only", "") not in ("", *labels):
             raise ValueError(f"a block of {name} has no box {state['only']!r}; it has {', '.join(labels)}")
@@ -184,10 +183,9 @@ class BlockCard(View, module="card.js"):
 
     @validate("model", "tokens")
     def _together(self, proposal: dict[str, Any]) -> Any:
-        state = {"model": self.model, "tokens": self.tokens, proposal["trait"].name: proposal["value"]}
+        state = self._proposed(proposal)
         model, tokens = state["model"], state["tokens"]
-        if model not in self._configs:
-            raise ValueError(f"there is no model {model!r}; there are {', '.join(self._configs)}")
+        require_one_of(self._configs, model, "model")
         longest = _facts(self._configs[model])["longest"]
         if longest and tokens > longest:
             raise ValueError(f"{model} has learned positions for {longest} tokens, so {tokens} are too many")

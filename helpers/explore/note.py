@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from traitlets import Dict, Int, List, Unicode, validate
 
-from helpers.explore.view import GIVEN, STATE, StateError, View
+from helpers.explore.view import GIVEN, STATE, StateError, View, require_one_of
 from helpers.storage import layout, offset_of, same_storage
 
 _CELLS = 24  # of a storage, at most
@@ -93,8 +93,8 @@ class Note(View, module="note.js"):
 
     @validate("task")
     def _known(self, proposal: dict[str, Any]) -> str:
-        if self.tasks and proposal["value"] not in self.tasks:
-            raise StateError(f"there is no task {proposal['value']!r}; there are {', '.join(self.tasks)}")
+        if self.tasks:
+            require_one_of(self.tasks, proposal["value"], "task")
         return proposal["value"]
 
     @validate("view")

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from traitlets import Dict, List, Unicode, validate
 
 from helpers import draw
-from helpers.explore.view import GIVEN, STATE, View
+from helpers.explore.view import GIVEN, STATE, View, require_one_of
 from helpers.roofline import Roofline
 
 _CLOSE = 1.1  # two times within a tenth count as equal
@@ -109,8 +109,8 @@ class TimedOps(View, module="timed_ops.js"):
     @validate("op")
     def _known(self, proposal: dict[str, Any]) -> str:
         names = [run["name"] for run in self.runs]
-        if names and proposal["value"] not in names:
-            raise ValueError(f"there is no op {proposal['value']!r}; there are {', '.join(names)}")
+        if names:
+            require_one_of(names, proposal["value"], "op")
         return proposal["value"]
 
     def _drawing(self) -> draw.Drawing:

@@ -12,7 +12,7 @@ import os
 import re
 import sys
 import sysconfig
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -59,6 +59,12 @@ def _as_object(stem: str, text: str) -> str:
 
 class StateError(TraitError, ValueError):
     """A state that a view cannot have; the one that it had stays."""
+
+
+def require_one_of(known: Collection[str], name: str, what: str) -> None:
+    """Raise StateError for a name that is not among those known; `what` says what it names."""
+    if name not in known:
+        raise StateError(f"there is no {what} {name!r}; there are {', '.join(known)}")
 
 
 class View(anywidget.AnyWidget):

@@ -167,7 +167,7 @@ class Roof(View, module="roofline.js"):
 
     @validate("machine", "dtype")
     def _together(self, proposal: dict[str, Any]) -> str:
-        state = {"machine": self.machine, "dtype": self.dtype, proposal["trait"].name: proposal["value"]}
+        state = self._proposed(proposal)
         _SPECS[state["machine"]].peak(state["dtype"])
         return proposal["value"]
 

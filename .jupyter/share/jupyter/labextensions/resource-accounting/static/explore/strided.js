@@ -1,4 +1,4 @@
-// What a note of offset, shape and stride says: its cells, the pairs that merge, the views that exist. As helpers.storage.
+// What a note of offset, shape and stride says: its cells, the pairs that merge, the views that exist.
 
 export const product = (numbers) => numbers.reduce((all, number) => all * number, 1);
 export const tuple = (numbers) => `(${numbers.join(", ")}${numbers.length === 1 ? "," : ""})`.replaceAll("-", "−");
