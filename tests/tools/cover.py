@@ -28,7 +28,7 @@ def store() -> None:
         print(f"The README's picture stays as it is: {reason}")
         return
     with browser.chromium() as opened:
-        png, _ = still.take(opened, {"data": card()})
+        png, _ = still.take(opened, {"data": card()}, note="")
     PATH.write_bytes(png)
 
 

@@ -11,14 +11,16 @@ from PIL.PngImagePlugin import PngInfo
 from helpers import explore
 
 WIDTH, MARGIN = 860, 10  # pixels as shown, of the picture and around it
+NOTE = "A still picture: it comes alive where the notebook runs, and on the course’s pages."
 _HEAD = f"""<!doctype html><meta charset="utf-8"><meta name="color-scheme" content="light">
 <body style="margin: 0; background: white"><div style="padding: {MARGIN}px; font: 16px sans-serif">"""
 
 
-def take(browser: Any, output: Any) -> tuple[bytes, dict[str, Any]]:
+def take(browser: Any, output: Any, note: str = NOTE) -> tuple[bytes, dict[str, Any]]:
     """A picture of the view in an output, as a PNG file of twice the pixels, and its metadata: alt, width, height.
 
-    The file holds the words of the view as its description. Raises RuntimeError where the view complains.
+    A line above it is the note, for a reader who would else drag what cannot be dragged. The file holds the words of
+    the view as its description. Raises RuntimeError where the view complains.
     """
     complaints: list[str] = []
     size = {"width": WIDTH + 2 * MARGIN, "height": 720}
@@ -26,7 +28,8 @@ def take(browser: Any, output: Any) -> tuple[bytes, dict[str, Any]]:
     context = browser.new_context(viewport=size, **options)
     page = context.new_page()
     page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.set_content(f"{_HEAD}{explore.live(output)}</div>")
+    line = f'<p style="margin: 0 0 {MARGIN}px; font-size: 14px; color: #595959">{note}</p>' if note else ""
+    page.set_content(f"{_HEAD}{line}{explore.live(output)}</div>")
     page.wait_for_selector("[data-live] .body > *")
     shot = page.locator("body > div").screenshot(animations="disabled")
     complaints += page.locator(".problem:not(:empty)").all_text_contents()
