@@ -1,6 +1,7 @@
 """The files around the course: what the README promises, what is declared, what is installed."""
 
 import ast
+import json
 import re
 import shutil
 import subprocess
@@ -75,6 +76,17 @@ def test_every_package_that_helpers_imports_is_declared_and_every_pin_is_exact()
                 kind = "export" if "export" in file.parts else "core"
                 found = {one.lower() for one in distributions.get(name, [name])}
                 assert found & known[kind], f"{file.name} imports {name}"
+
+
+def test_binder_and_codespaces_take_the_pinned_torch_without_cuda():
+    environment = (ROOT / ".binder" / "environment.yml").read_text(encoding="utf-8")
+    (version,) = re.findall(r"^  - pytorch-cpu=([\d.]+)$", environment, re.MULTILINE)
+    assert f"torch=={version}" in PINS
+    container = json.loads((ROOT / ".devcontainer" / "devcontainer.json").read_text(encoding="utf-8"))
+    named = re.findall(r"\.binder/\w+(?:\.yml)?", container["onCreateCommand"])
+    assert len(named) == 2
+    for name in [*named, *container["customizations"]["codespaces"]["openFiles"]]:
+        assert (ROOT / name).exists(), name
 
 
 @pytest.mark.slow
