@@ -1,19 +1,23 @@
-"""Cells that Python cannot read: a guess becomes a text, an answer a verdict, and Run All goes on."""
+"""Cells that Python cannot read, or that raise: a guess becomes a text, an answer a verdict, and Run All goes on."""
+
+import ast
+import linecache
 
 import pytest
+import torch
 
 from helpers.check import check, compare
-from helpers.check.cells import readable
-
-KNOWN = {"check": check, "compare": compare, "helpers": None}
+from helpers.check.cells import guarded, readable
 
 
 def shown(cell):
     """What a cell shows whose last line is an expression."""
-    *before, last = readable(cell, KNOWN).rstrip("\n").split("\n")
-    names = dict(KNOWN)
-    exec("\n".join(before), names)
-    return repr(eval(last, names))
+    cell, name = readable(cell), f"<cell {hash(cell)}>"
+    linecache.cache[name] = (len(cell), None, cell.splitlines(True), name)
+    *before, last = guarded(ast.parse(cell)).body
+    names = {"check": check, "compare": compare, "torch": torch, "__name__": "__main__"}
+    exec(compile(ast.Module(before, []), name, "exec"), names)
+    return repr(eval(compile(ast.Expression(last.value), name, "eval"), names))
 
 
 @pytest.mark.parametrize(
@@ -31,6 +35,7 @@ def shown(cell):
         ("…", "Predict first"),
         ("...  # per cent", "Predict first"),
         ("(40", "'(40' cannot be read as a number of %"),
+        ("1 / 0", "'1 / 0' cannot be read as a number of %"),
         ("many", "'many' cannot be read as a number of %"),
         ("'40 %'", "You predicted 40 %"),
     ],
@@ -54,10 +59,30 @@ def test_a_guess_may_be_written_as_one_would_say_it(guess, words):
             "def windows(x, size):\n\n\ncheck(windows)",
             "Python cannot read line 4, `check(windows)`: expected an indented",
         ),
-        ("answer = 80 * GIBI\ncheck('card_in_gb', answer)", "nothing is called `GIBI` here. Is it spelled right"),
+        ("return 3\ncheck('card_in_gb', 3)", "Python cannot read line 1, `return 3`: 'return' outside function"),
+        (
+            "answer = 80 * GIBI\ncheck('card_in_gb', answer)",
+            "line 1, `answer = 80 * GIBI`: Nothing is called `GIBI` here. Is it spelled right",
+        ),
+        (
+            "answer = 3\ncheck('card_in_gb', anwser)",
+            "line 2, `check('card_in_gb', anwser)`: Nothing is called `anwser` here. Is `answer` meant?",
+        ),
+        (
+            "check('card_in_gb', 80 * math.pi)",
+            "line 1, `check('card_in_gb', 80 * math.pi)`: `math` is not imported here: import math.",
+        ),
+        (
+            "answer = 1 / 0\ncheck('card_in_gb', answer)",
+            "the cell stopped in line 1, `answer = 1 / 0`: ZeroDivisionError: division",
+        ),
+        (
+            "x = torch.zeros(2)\n\ndef windows(x):\n    return x @ torch.zeros(3)\n\nwindows(x)\ncheck(windows)",
+            "the cell stopped in line 4, `return x @ torch.zeros(3)`: RuntimeError: ",
+        ),
     ],
 )
-def test_an_answer_that_python_cannot_read_gets_a_verdict(cell, words):
+def test_an_answer_that_cannot_run_gets_a_verdict(cell, words):
     name = "windows" if "windows" in cell else "card_in_gb"
     message = shown(cell)
     assert message.startswith(f"✗ {name}: {words}") and len(message) < 200
@@ -66,13 +91,22 @@ def test_an_answer_that_python_cannot_read_gets_a_verdict(cell, words):
 @pytest.mark.parametrize(
     "cell",
     [
-        "def windows(x, size):\n    return rearrange(x, undefined)\n\n\ncheck(windows)",
-        "for n in range(3):\n    m = [k for k in range(n)]\ncheck('card_in_gb', m)",
-        "guess = 3 == 4\ncompare(guess, 1)",
+        "def windows(x, size):\n    return rearrange(x, undefined)\n\n\nwindows",
+        "guess = 3\ncompare(guess, 1)",
         "%time x = 3\ncheck('card_in_gb', x)",
         "x = \n",
         "undefined",
     ],
 )
 def test_any_other_cell_stays_as_it_is(cell):
-    assert readable(cell, KNOWN) == cell
+    assert readable(cell) == cell
+
+
+def test_an_error_of_a_cell_without_a_check_is_raised():
+    with pytest.raises(ZeroDivisionError):
+        shown("guess = 1\nx = 1 / 0\ncompare(guess, 1)")
+
+
+def test_a_whole_cell_shows_its_last_expression_alone():
+    assert shown("answer = 3\ncheck('card_in_gb', answer)\nanswer").endswith("3")
+    assert shown("answer = 3\ncheck('card_in_gb', answer)\nanswer = 4") == "None"

@@ -317,6 +317,29 @@ def steps(lines):
             "Here it comes to its end without a return: does each way through it have one?",
         ),
         (
+            ["if heads == 5:", "    return", "return 6 * rows * cols + 4 * rows ** 2 * heads"],
+            "Line 3, `return`, returns None: what is asked for there?",
+        ),
+        (
+            ["if heads == 5:", "    return 7 * cols", "return 6 * rows * cols + 4 * rows ** 2 * heads"],
+            "Line 2, `heads == 5`: is that a case of its own? All else is right.",
+        ),
+        (
+            ["if heads != 5 and rows:", "    return 6 * rows * cols + 4 * rows ** 2 * heads", "return 7 * rows"],
+            "Line 2, `heads != 5 and rows`: is all of it needed? All else is right.",
+        ),
+        (
+            [
+                "total = 6 * rows * cols",
+                "for part in (None if rows % 2 else 0, 4 * rows ** 2 * heads):",
+                "    if part is None:",
+                "        break",
+                "    total += part",
+                "return total",
+            ],
+            "Line 5, `break`: does the loop end too early there? All else is right.",
+        ),
+        (
             ["total = 6 * rows * cols", "total + 4 * rows ** 2 * heads", "return total"],
             "Line 3, `total + 4 * rows ** 2 * heads`, computes something and keeps it nowhere: assign it.",
         ),
@@ -371,6 +394,10 @@ X = [
         (lambda x: x + 1, lambda x: (x + 1).flip(1), "backwards along dimension 1."),
         (lambda x: x + 1, lambda x: (x + 1).flatten(1), "in their order: only the shape is not."),
         (lambda x: x.sum(1), lambda x: x, "The sum of yours over its dimension 1 would be right."),
+        (lambda x: x.roll(1, 1), lambda x: x.roll(2, 1), "From 0 on, yours has the entries of dimension 1 1, 2 and 0"),
+        (lambda x: x[1:].exp(), lambda x: x[1:], "From 0 on, yours has the rows 1 of `x`, as they are."),
+        (lambda x: x.flatten(1).flip(1), lambda x: x, "The right numbers, in 3 dimensions in place of 2: which merge"),
+        (lambda x: x + 1, lambda x: (x + 1) * x.shape[2] ** 0.3, "times a number, here "),
         (lambda x: x, lambda x: x.mean(2), "the mean of the right one over its dimension 2"),
         (
             lambda x: x.sum(1),
@@ -416,7 +443,14 @@ def test_tensors_are_told_by_what_they_have_in_common(ask, unread, right, answer
         ("rearrange(x, 'b t d -> b d')", "The name `t` is on one side only"),
         ("rearrange(x, 'b d -> d b')", "The left side names 2 dimensions, and the tensor has 3"),
         ("reduce(x, 'b t d -> b e', 'mean')", "The name `e` stands on the right side alone"),
-        ("nothing + x", "Nothing is called `nothing` here"),
+        ("nothing + x", "Nothing is called `nothing` here. Is it spelled right"),
+        ("linear(x)", "but `torch.linear`") if hasattr(torch, "linear") else ("cat([x, x])", "but `torch.cat`."),
+        ("itertools.chain(x)", "`itertools` is not imported here: import itertools."),
+        ("np.ones(3)", "`np` is not imported here: import numpy as np."),
+        ("repeat(x, 'a b c -> a b c d', d=2)", "`repeat` is not imported here: from einops import repeat."),
+        ("torch.cat([x, x[:, :, :1]], 1)", "Joined along dimension 1, all other sizes must be equal, and 4 meets 1."),
+        ("torch.stack([x[0], x[0, 1:]])", "stack needs tensors of one shape"),
+        ("x.T * x.clone", "it gives nothing until it is called, with parentheses."),
         ("x / (1 // 0)", "What you divide by is 0 in this case."),
         ("[size for size in x.stride]", "it gives nothing until it is called, with parentheses."),
     ],
@@ -450,9 +484,100 @@ def test_what_is_in_the_wrong_place_is_named(ask, source, words):
     assert words in ask(lambda x: x.mT, written(f"def probe(x):\n    return {source}\n"), cases=X)
 
 
-def test_a_size_that_is_given_to_the_wrong_name_is_named(ask):
-    answer = written("def probe(x):\n    return reduce(x, 'b t (c d) -> b t d', 'sum', c=2)\n")
-    assert "which name has that size?" in ask(lambda x: reduce(x, "b t (c d) -> b t d", "sum", d=2), answer, cases=X)
+@pytest.mark.parametrize(
+    "lines",
+    ["return reduce(x, 'b t (c d) -> b t d', 'sum', c=2)", "p = 'b t (c d) -> b t d'; return reduce(x, p, 'sum', c=2)"],
+)
+def test_a_size_that_is_given_to_the_wrong_name_is_named(ask, lines):
+    cases = [(x.repeat(1, 1, 3),) for (x,) in X]
+    answer = written(f"def probe(x):\n    {lines}\n")
+    assert "which name has that size?" in ask(
+        lambda x: reduce(x, "b t (c d) -> b t d", "sum", d=2), answer, cases=cases
+    )
+
+
+def test_two_sizes_that_are_exchanged_are_named(ask):
+    answer = written("def probe(x):\n    return rearrange(x, '(a b c) d -> (a c b) d', a=2, b=3)\n")
+    right = lambda x: rearrange(x, "(a b c) d -> (a c b) d", a=3, b=2)  # noqa: E731
+    cases = [(torch.arange(48.0 * n).view(-1, 2 * n),) for n in (1, 2, 3)]
+    assert ask(right, answer, cases=cases).endswith("which name has that size? All else is right.")
+
+
+def test_what_is_done_to_columns_in_place_of_rows_is_said(ask, unread):
+    cases = [(torch.arange(12.0).view(3, 4),), (torch.arange(9.0).view(3, 3) ** 2,)]
+    said = "Rows and columns are exchanged: it is right for the columns, and the rows are asked for."
+    assert ask(lambda x: x.roll(1, 0), lambda x: x.roll(1, 1), cases=cases).endswith(said)
+
+
+def test_a_tensor_on_which_the_error_does_not_depend_is_named(ask, unread):
+    cases = [(torch.eye(2) + n, torch.ones(2, 2) * n) for n in range(1, 4)]
+    message = ask(lambda x, y: x.exp() + y, lambda x, y: x.exp() + y.sin(), cases=cases)
+    assert message.endswith("By how much it is off does not depend on the numbers in `x`: what else goes into it?")
+
+
+def test_the_place_that_makes_a_right_answer_dear_is_named(ask):
+    source = "def probe(x):\n    y = x.clone()\n    return y + 1\n"
+    message = ask(lambda x: x + 1, written(source), cases=X, cost="bytes_eager", unit="B")
+    assert message.endswith("Line 2, `x.clone()`: is all of it needed? All else is right.")
+
+
+def test_all_else_is_right_is_said_only_of_what_is_cheap_enough(ask):
+    source = "def probe(x):\n    y = x.clone()\n    return y.mean(2)\n"
+    message = ask(lambda x: x.mean(1), written(source), cases=X, cost="bytes_eager", unit="B")
+    assert message.endswith("look at the `2` once more. The rest makes the right numbers.")
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["return x[0] if len(x) == 5 else x[i]", "return x[abs(i)]"],
+)
+def test_a_sign_that_works_by_luck_is_not_asked_for(ask, line):
+    answer = written(f"def probe(x, i):\n    {line}\n")
+    cases = [(tuple(range(7, 12)), n) for n in range(1, 4)] + [((3, 4), 1)]
+    message = ask(lambda x, i: x[-i], answer, cases=cases)
+    assert "sign" not in message
+
+
+# ---- Arguments that are several numbers.
+
+
+def draw_notes(r):
+    dims = r.randint(1, 4)
+    return tuple(tuple(r.randint(low, 9) for _ in range(dims)) for low in (2, 1))
+
+
+PAIRS = [
+    ((2, 3), (3, 1)),
+    ((2, 3), (1, 2)),
+    ((4, 5, 6), (30, 6, 1)),
+    ((4, 5, 6), (1, 5, 4)),
+    ((7,), (3,)),
+    ((8,), (1,)),
+]
+NOTES = {"cases": PAIRS, "draw": draw_notes}
+
+
+def dot(shape, stride):
+    return sum(size * step for size, step in zip(shape, stride, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("answer", "sentence"),
+    [
+        (lambda shape, stride: sum(stride), "Your result does not depend on the numbers in `shape`."),
+        (lambda shape, stride: [0] * dot(shape, stride), "how many entries has what you return?"),
+        (
+            lambda shape, stride: dot(shape, stride) + (len(shape) < 3) * shape[0] % 5,
+            "It is right where `shape` has more than two entries, and mostly wrong elsewhere.",
+        ),
+        (
+            lambda shape, stride: dot(shape, stride) - (list(stride) != sorted(stride, reverse=True)) * max(stride),
+            "It is right only where the entries of `stride` never rise.",
+        ),
+    ],
+)
+def test_arguments_of_several_numbers_are_looked_at_as_a_whole(ask, unread, answer, sentence):
+    assert sentence in ask(dot, answer, **NOTES)
 
 
 def test_a_tensor_may_be_the_right_one_times_powers_of_arguments(ask, unread):

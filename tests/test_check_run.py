@@ -3,6 +3,7 @@
 import builtins
 import contextlib
 import gc
+import locale
 import os
 import random
 import subprocess
@@ -260,6 +261,8 @@ SETTINGS = {
     "anomalies": lambda: torch.autograd.set_detect_anomaly(True),
     "recursion": lambda: sys.setrecursionlimit(10_000),
     "folder": lambda: os.chdir("/"),
+    "environment": lambda: (os.environ.pop("PATH"), os.environ.update(MADE_UP="1")),
+    "locale": lambda: locale.setlocale(locale.LC_ALL, "C.UTF-8" if locale.setlocale(locale.LC_ALL) == "C" else "C"),
     "collection": gc.disable,
     "path": sys.path.clear,
     "switching": lambda: sys.setswitchinterval(1),
@@ -274,6 +277,7 @@ def settings():
     modes = torch.get_float32_matmul_precision(), torch.are_deterministic_algorithms_enabled()
     process = os.getcwd(), gc.isenabled(), sys.path[:], sys.getswitchinterval(), sys.getrecursionlimit()
     others = torch.get_num_threads(), warnings.filters[:], matplotlib.rcParams["lines.linewidth"]
+    others += (dict(os.environ), locale.setlocale(locale.LC_ALL))
     return print, sys.stdout, sys.stderr, torch_settings, modes, torch.is_anomaly_enabled(), process, others
 
 

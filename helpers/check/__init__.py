@@ -28,10 +28,10 @@ function, safe to call again) and returns one sentence that is true in every cas
 `diagnose.RULES_OF_CALLS` where it shall be asked, and its example into `tests/test_check_diagnose.py`. A rule that
 fails says nothing. Arguments have the names of the learner's own function; where it takes any, those of the oracle.
 `compare` is in `guess`, and uses the same spellings; `estimates` reads ranges and rough numbers. `cells` sees to cells
-that Python cannot read, so that a half-written answer does not stop Run All.
+that Python cannot read, or that raise, so that a half-written answer does not stop Run All.
 """
 
-from helpers.check.cells import install, unreadable
+from helpers.check.cells import install, stopped, unreadable
 from helpers.check.guess import Comparison, compare
 from helpers.check.judge import Verdict, check
 from helpers.check.recorded import MIME, answers, record, request

@@ -123,7 +123,8 @@ def _allowing_roundings(exercise: Exercise, found: Any) -> Exercise:
 def _sequence_difference(found: Any, right: Sequence[Any], exercise: Exercise, tell: bool, given: Any) -> str | None:
     if not isinstance(found, tuple | list) or len(found) != len(right):
         plural = "s" if len(right) != 1 else ""
-        return f"expected {len(right)} value{plural}, got {_several(given, found)}"
+        kind = f"a {type(right).__name__} of " if is_number(found) else ""
+        return f"expected {kind}{len(right)} value{plural}, got {_several(given, found)}"
     for position, (mine, true) in enumerate(zip(found, right, strict=True), start=1):
         inside = difference(mine, true, exercise, tell)
         if inside and inside.startswith(("value ", "entry ")):
@@ -256,8 +257,10 @@ def _direction(found: float, right: float) -> str:
 
 
 def _tensor_difference(found: Any, right: torch.Tensor, tolerance: float | None) -> str | None:
-    if tolerance != 0:
+    if tolerance != 0 and right.numel() == 1:  # a number, which has other spellings
         found = _as_tensor(found, right.dtype)
+    if type(found).__module__ == "numpy":
+        return "expected a tensor, got an array of NumPy"
     if not isinstance(found, torch.Tensor):
         return f"expected a tensor, got {printable(found)}"
     if found.is_nested:
@@ -275,8 +278,8 @@ def _tensor_difference(found: Any, right: torch.Tensor, tolerance: float | None)
 
 
 def _as_tensor(found: Any, dtype: torch.dtype) -> Any:
-    """A list or an array of NumPy, which knows fewer dtypes, as a tensor; anything else as it is."""
-    if not isinstance(found, list | tuple) and type(found).__module__ != "numpy":
+    """A number, a list or an array of NumPy, which knows fewer dtypes, as a tensor; anything else as it is."""
+    if isinstance(found, torch.Tensor):
         return found
     with suppress(TypeError, ValueError):
         tensor = torch.tensor(plain(found))

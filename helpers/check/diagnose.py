@@ -234,12 +234,19 @@ def wrong_kind(attempt: Attempt) -> str | None:
 
 
 def sometimes_dear(attempt: Attempt) -> str | None:
-    """In how many of the counted calls it costs too much, if not in all."""
+    """In how many of the counted calls it costs too much, if not in all, and the smallest of these."""
     allowed = [attempt.exercise.allowed_ratio * cost for cost in known_costs(attempt.exercise, attempt.exercise.oracle)]
-    dear = sum(mine > most for mine, most in zip(attempt.costs, allowed, strict=True))
-    if not 0 < dear < len(allowed):
+    calls = zip(attempt.costs, allowed, scored(attempt.exercise), strict=True)
+    dear = [
+        [thing for thing in arguments if isinstance(thing, torch.Tensor)]
+        for mine, most, arguments in calls
+        if mine > most
+    ]
+    if not 0 < len(dear) < len(allowed):
         return None
-    return f"It costs too much in {dear} of the {len(allowed)} calls that are counted: what differs in the others?"
+    smallest = min(dear, key=lambda tensors: sum(tensor.numel() for tensor in tensors))
+    shapes = sentence_list([str(tuple(tensor.shape)) for tensor in smallest])
+    return f"Too dear in {len(dear)} of {len(allowed)} calls, as for shapes {shapes}: what would be cheaper there?"
 
 
 def counted_by_op(attempt: Attempt) -> str | None:
@@ -268,9 +275,19 @@ def right_numbers(attempt: Attempt) -> str | None:
         return None
     if all(mine == true for mine, true in attempt.numbers):
         return "The numbers are right."
-    if all(sorted(mine) == sorted(true) for mine, true in attempt.numbers):
-        return "These are the right numbers, in the wrong places."
     return None
+
+
+def same_numbers(attempt: Attempt) -> str | None:
+    """The right numbers in other places."""
+    is_several = any(len(true) > 1 for _, true in attempt.numbers)
+    is_moved = any(mine != true for mine, true in attempt.numbers)
+    if not is_several or not is_moved or not all(sorted(mine) == sorted(true) for mine, true in attempt.numbers):
+        return None
+    mine, right = attempt.outcomes[attempt.shown], attempt.rights[attempt.shown]
+    if isinstance(right, torch.Tensor) and isinstance(mine, torch.Tensor) and mine.ndim > right.ndim:
+        return f"The right numbers, in {mine.ndim} dimensions in place of {right.ndim}: which merge, in which order?"
+    return "These are the right numbers, in the wrong places."
 
 
 def constant(attempt: Attempt) -> str | None:
@@ -359,7 +376,7 @@ def sometimes_off_by_one(attempt: Attempt) -> str | None:
 
 Rule = Callable[[Attempt], str | None]
 RULES: tuple[Rule, ...] = (usual_mistake,)
-RULES_OF_COSTS: tuple[Rule, ...] = (dear_ops, sometimes_dear, counted_by_op)
+RULES_OF_COSTS: tuple[Rule, ...] = (misplaced, nearest_slip, dear_ops, sometimes_dear, counted_by_op)
 RULES_OF_VALUES: tuple[Rule, ...] = (chosen_word, quantity)
 # These need several calls: of a single value they would give the answer away, and of costs they say nothing.
 RULES_OF_CALLS: tuple[Rule, ...] = (
@@ -376,6 +393,7 @@ RULES_OF_CALLS: tuple[Rule, ...] = (
     broken_law,
     tensors.not_finite,
     tensors.turned,
+    tensors.of_transposed,
     tensors.same_order,
     tensors.rounded_dtype,
     right_numbers,
@@ -393,10 +411,14 @@ RULES_OF_CALLS: tuple[Rule, ...] = (
     formulas.rounded,
     formulas.term,
     formulas.factor_but_for_rounding,
+    tensors.some_factor,
     nearest_slip,
     formulas.affine,
     formulas.sign,
     formulas.edge,
+    tensors.moved,
+    same_numbers,
+    tensors.number_of_entries,
     tensors.reduced,
     tensors.sizes,
     tensors.decisions,
@@ -408,6 +430,8 @@ RULES_OF_CALLS: tuple[Rule, ...] = (
     formulas.one_term_errs,
     formulas.powers_of_two,
     formulas.where_it_errs,
+    tensors.where_it_errs,
+    tensors.wherever,
     sometimes_off_by_one,
     formulas.one_right,
 )

@@ -179,11 +179,16 @@ _LARGEST_UNPACKED = 4  # names whose orders are tried
 _RESHAPES = ("reshape", "view", "flatten", "unflatten")
 
 
-def misplaced_at(node: ast.AST) -> Iterator[Replacement]:
-    """What may stand in the place of a node where all is there, but not in its order; or a unit too many."""
+def misplaced_at(node: ast.AST, letters: Sequence[str]) -> Iterator[Replacement]:
+    """What may stand in the place of a node where all is there, but not in its order; or a unit too many.
+
+    `letters` are the names in the program's patterns for einops, which a size may be given to.
+    """
     misplaced = _MISPLACED_OF.get(type(node))
     if misplaced:
         yield from misplaced(node)
+    if isinstance(node, ast.Call) and any(keyword.arg in letters for keyword in node.keywords):
+        yield from _sizes_renamed(node, letters)
 
 
 def _is_unit(node: ast.AST) -> bool:
@@ -246,8 +251,15 @@ def _calls_reordered(node: ast.Call) -> Iterator[Replacement]:
             yield Replacement("calls", _method(_method(inner.func.value, node), inner))
         if function.attr in _RESHAPES:
             yield from (Replacement("reshape", other) for other in _moved(node, function))
-    pattern = " ".join(one.value for one in node.args if isinstance(one, ast.Constant) and isinstance(one.value, str))
-    letters = dict.fromkeys(re.findall(r"\w+", pattern.partition("->")[0]))
+
+
+def _sizes_renamed(node: ast.Call, letters: Sequence[str]) -> Iterator[Replacement]:
+    """A size that is given to another name, or two that are exchanged."""
+    function = node.func
+    for (one, first), (other, second) in itertools.combinations(enumerate(node.keywords), 2):
+        exchanged = list(node.keywords)
+        exchanged[one], exchanged[other] = ast.keyword(first.arg, second.value), ast.keyword(second.arg, first.value)
+        yield Replacement("size", ast.Call(function, node.args, exchanged))
     for place, keyword in enumerate(node.keywords):
         for name in letters:
             if name != keyword.arg:
@@ -281,6 +293,22 @@ _MISPLACED_OF: dict[type[ast.AST], Callable[[Any], Iterator[Replacement]]] = {
 }  # fmt: skip
 
 
+# ---- What need not be there.
+
+
+def needless_at(node: ast.AST) -> Iterator[Replacement]:
+    """A condition, or a part of one, left out; a loop that does not end early. No slip of a right program."""
+    match node:
+        case ast.BoolOp(op=op, values=values):
+            for place in range(len(values)):
+                kept = [*values[:place], *values[place + 1 :]]
+                yield Replacement("superfluous", ast.BoolOp(op, kept) if len(kept) > 1 else kept[0])
+        case ast.If(body=body, orelse=orelse):
+            yield Replacement("case", ast.If(ast.Constant(False), body, orelse))
+        case ast.Break():
+            yield Replacement("loop", ast.Continue())
+
+
 # ---- What else may mend a wrong program.
 
 
@@ -310,6 +338,10 @@ def _name_mends(node: ast.Name, names: Sequence[str]) -> Iterator[Replacement]:
                 yield Replacement("name", ast.Name(other, ast.Load()))
         for number in (1, 2):
             yield Replacement("name", ast.Constant(number))
+        for other in names:
+            if other != node.id:
+                shape = ast.Attribute(ast.Name(other, ast.Load()), "shape", ast.Load())
+                yield from (Replacement("name", ast.Subscript(shape, ast.Constant(dim), ast.Load())) for dim in (0, -1))
 
 
 def _constant_mends(node: ast.Constant, names: Sequence[str]) -> Iterator[Replacement]:

@@ -1,7 +1,10 @@
 """Rules for an answer that raises: what the error means, in the terms of shapes and names."""
 
+import inspect
 import re
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Collection
+from difflib import get_close_matches
 from typing import Any
 
 import torch
@@ -9,6 +12,7 @@ from torch.overrides import TorchFunctionMode
 
 from helpers.check.answers import Failed
 from helpers.check.attempt import Attempt
+from helpers.check.wording import sentence_list
 
 
 class _LastCall(TorchFunctionMode):
@@ -33,6 +37,10 @@ def raised(attempt: Attempt) -> str | None:
     arguments, outcome = attempt.exercise.inputs[attempt.shown], attempt.outcomes[attempt.shown]
     if not attempt.answer or not isinstance(outcome, Failed) or not outcome.whole:
         return None
+    unknown = re.match(r"NameError: name '(\w+)' is not defined", outcome.whole)
+    if unknown:
+        code = getattr(inspect.unwrap(attempt.answer.learner), "__code__", None)
+        return missing_name(unknown[1], code.co_varnames if code else ())
     for pattern, explain in _MEANINGS:
         match = re.search(pattern, outcome.whole, re.DOTALL)
         if match:
@@ -60,6 +68,32 @@ def _of_shapes(last: _LastCall) -> str | None:
     return None
 
 
+# Where a name lives that is often used without its import, or without what stands before its dot.
+_ALIASES = {
+    "np": "numpy as np",
+    "F": "torch.nn.functional as F",
+    "nn": "torch.nn as nn",
+    "plt": "matplotlib.pyplot as plt",
+}
+_FUNCTIONS = ("rearrange", "reduce", "repeat")  # of einops, by their own names
+_HOMES = ("torch", "math", "numpy")
+
+
+def missing_name(name: str, known: Collection[str]) -> str:
+    """What to say of a name that there is not: its import, its full name, or one that is spelled alike."""
+    if name in _FUNCTIONS:
+        return f"`{name}` is not imported here: from einops import {name}."
+    if name in _ALIASES or name in sys.stdlib_module_names:
+        return f"`{name}` is not imported here: import {_ALIASES.get(name, name)}."
+    alike = get_close_matches(name, [one for one in known if not one.startswith("_")], n=1, cutoff=0.75)
+    if alike:
+        return f"Nothing is called `{name}` here. Is `{alike[0]}` meant?"
+    homes = [f"`{home}.{name}`" for home in _HOMES if callable(getattr(sys.modules.get(home), name, None))]
+    if homes:
+        return f"Nothing is called `{name}` here, but {sentence_list(homes)}."
+    return f"Nothing is called `{name}` here. Is it spelled right, or from a cell that has not run?"
+
+
 def _names(found: str) -> str:
     """Names in quotes, as Python lists them, in backticks."""
     return found.replace("'", "`")
@@ -85,14 +119,16 @@ _MEANINGS: tuple[tuple[str, _Meaning], ...] = (
     (r"Unknown axis (\w+) on right side", lambda m: f"`{m[1]}` is on the right side alone: is it spelled alike?"),
     (r"number of subscripts in the equation \((\d+)\) does not match the number of dimensions \((\d+)\)",
      lambda m: f"The pattern names {m[1]} dimensions of a tensor that has {m[2]}."),
+    (r"Sizes of tensors must match except in dimension (\d+).*?Expected size (\d+) but got size (\d+)",
+     lambda m: f"Joined along dimension {m[1]}, all other sizes must be equal, and {m[2]} meets {m[3]}."),
+    (r"stack expects each tensor to be equal size",
+     lambda m: "stack needs tensors of one shape: do the last ones have fewer numbers, or is cat meant?"),
     (r"found element of type tuple",
      lambda m: "One of its numbers is a tuple: `x.stride()` has all, `x.stride(0)` one."),
     (r"argument '(\w+)'.*? must be (.*?), not (\w+)",
      lambda m: f"Its `{m[1]}` must be {m[2]}, and is of type {m[3]}."),
-    (r"'(?:builtin_function_or_method|method|function)' object",
+    (r"builtin_function_or_method|method-wrapper|'(?:method|function)' object|type 'method'",
      lambda m: "What stands there is a function or a method: it gives nothing until it is called, with parentheses."),
-    (r"NameError: name '(\w+)' is not defined",
-     lambda m: f"Nothing is called `{m[1]}` here: is it an argument's name?"),
     (r"cannot access local variable '(\w+)'", lambda m: f"`{m[1]}` is used before it has a value in every branch."),
     (r"takes (\d+) positional arguments? but (\d+)", lambda m: f"It is called with {m[2]} arguments: keep the stub's."),
     (r"missing (\d+) required positional", lambda m: "Keep the arguments of the stub: it is called with those alone."),

@@ -69,7 +69,11 @@ def _are_alike(mine: Any, right: Any) -> bool:
 
 
 def _can_vary(argument: Any) -> bool:
-    return is_number(argument) or (isinstance(argument, torch.Tensor) and not argument.is_meta)
+    return (
+        is_number(argument)
+        or isinstance(argument, tuple)
+        or (isinstance(argument, torch.Tensor) and not argument.is_meta)
+    )
 
 
 def _varied(inputs: Sequence[tuple[Any, ...]], place: int) -> Iterator[tuple[tuple[Any, ...], tuple[Any, ...]]]:
@@ -79,11 +83,17 @@ def _varied(inputs: Sequence[tuple[Any, ...]], place: int) -> Iterator[tuple[tup
             for other in (2 * base[place] + 1, -base[place], base[place].flip(0)):
                 yield base, (*base[:place], other, *base[place + 1 :])
         return
-    values = sorted({arguments[place] for arguments in inputs})
+    every = sorted({arguments[place] for arguments in inputs})
     for base in inputs:
+        values = [value for value in every if _fits(value, base[place])]
         for value in (values[0], values[len(values) // 2], values[-1]):
             if value != base[place]:
                 yield base, (*base[:place], value, *base[place + 1 :])
+
+
+def _fits(value: Any, other: Any) -> bool:
+    """Whether a value may stand in the place of another one: of several numbers, where they are as many."""
+    return not isinstance(value, tuple) or len(value) == len(other)
 
 
 def _is_moved(

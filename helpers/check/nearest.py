@@ -5,6 +5,7 @@ import builtins
 import copy
 import inspect
 import math
+import re
 import textwrap
 import time
 import warnings
@@ -16,7 +17,18 @@ from typing import Any, NamedTuple
 
 from helpers.check.answers import difference
 from helpers.check.attempt import Answer, Attempt
-from helpers.check.edits import Place, Replacement, additions_at, called, mends_at, misplaced_at, places, slips_at
+from helpers.check.costs import counted_cost, known_costs, scored
+from helpers.check.edits import (
+    Place,
+    Replacement,
+    additions_at,
+    called,
+    mends_at,
+    misplaced_at,
+    needless_at,
+    places,
+    slips_at,
+)
 from helpers.check.run import call, known, memory_limited
 from helpers.check.runner import OutOfTime
 from helpers.check.wording import printable
@@ -55,7 +67,11 @@ _TELLING_OF = {
     "power": "is a power or a root missing?",
     "end": "one more or one less: where does it begin and end?",
     "exponent": "look at the exponent once more.",
+    "case": "is that a case of its own?",
+    "loop": "does the loop end too early there?",
 }
+_LEFT_OUT = ("superfluous", "unit", "case")  # kinds of edits that leave something out
+_ADDED = ("sign", "factor", "power", "end")  # kinds of edits that may work by luck within a comparison or an index
 
 
 _SIGNS: dict[type[ast.AST], str] = {
@@ -119,6 +135,13 @@ class Source:
         arguments = [argument.arg for argument in self.function.args.args]
         nodes = [node for node in ast.walk(self.function) if isinstance(node, ast.Name)]
         return list(dict.fromkeys([*arguments, *(n.id for n in nodes if isinstance(n.ctx, ast.Store))]))
+
+    @property
+    def letters(self) -> list[str]:
+        """The names on the left of all its patterns for einops."""
+        texts = [node.value for node in ast.walk(self.function) if isinstance(node, ast.Constant)]
+        patterns = [text.partition("->")[0] for text in texts if isinstance(text, str) and "->" in text]
+        return list(dict.fromkeys(re.findall(r"\w+", " ".join(patterns))))
 
     def compiled(self) -> Callable[..., Any]:
         """The function as the tree has it now. Raises SyntaxError, ValueError or TypeError for what is no program."""
@@ -203,6 +226,8 @@ class _Deadline(NamedTuple):
 class _Found(NamedTuple):
     kind: str
     place: ast.AST
+    is_all: bool  # whether it costs no more than it may, too
+    left_out: list[ast.AST]  # what is in the place, and not in what stands there instead
 
 
 def misplaced(attempt: Attempt) -> str | None:
@@ -244,12 +269,12 @@ def _order(attempt: Attempt) -> list[int]:
 
 def _misplaced(source: Source) -> _Edits:
     for place in places(ast.Module(source.function.body, [])):
-        yield from ((place, other) for other in misplaced_at(place.node))
+        yield from ((place, other) for other in misplaced_at(place.node, source.letters))
 
 
 def _slips(source: Source) -> _Edits:
     for place in places(ast.Module(source.function.body, [])):
-        yield from ((place, other) for other in slips_at(place.node))
+        yield from ((place, other) for other in (*needless_at(place.node), *slips_at(place.node)))
 
 
 def _mends(source: Source) -> _Edits:
@@ -290,9 +315,24 @@ def _mending(
             continue
         finally:
             place.holder[place.key] = place.node
-        if _is_right(attempt, answer, function, order) and _stays_right(attempt, answer, function):
-            found.append(_Found(other.kind, place.node))
-    return found
+        is_cheap = not attempt.costs or _is_cheap(attempt, answer, function)
+        if is_cheap and _is_right(attempt, answer, function, order) and _stays_right(attempt, answer, function):
+            is_all = not attempt.exercise.cost or bool(attempt.costs) or _is_cheap(attempt, answer, function)
+            shown = place.node.test if isinstance(place.node, ast.If) else place.node
+            found.append(_Found(other.kind, shown, is_all, _left_out(place.node, other)))
+    return _without_degenerate(found)
+
+
+def _left_out(node: ast.AST, edit: Replacement) -> list[ast.AST]:
+    """What is in a node, and not in what stands there instead, where the edit leaves something out."""
+    kept = set() if edit.kind == "case" else set(map(id, ast.walk(edit.node)))
+    return [inner for inner in ast.walk(node) if id(inner) not in kept] if edit.kind in _LEFT_OUT else []
+
+
+def _without_degenerate(found: list[_Found]) -> list[_Found]:
+    """Without edits inside of what may as well be left out: these only take away its effect."""
+    needless = {id(node): one.kind for one in found for node in one.left_out}
+    return [one for one in found if needless.get(id(one.place), one.kind) == one.kind]
 
 
 def _is_right(attempt: Attempt, answer: Answer, function: Callable[..., Any], order: Sequence[int]) -> bool:
@@ -309,6 +349,25 @@ def _is_right(attempt: Attempt, answer: Answer, function: Callable[..., Any], or
 
     try:
         return bool(answer.place.run_briefly(all_right, _OF_ONE))
+    except (OutOfTime, Exception):
+        return False
+
+
+def _is_cheap(attempt: Attempt, answer: Answer, function: Callable[..., Any]) -> bool:
+    """Whether it costs no more than it may in any scored call, those first that cost the most too much."""
+    exercise, picked = attempt.exercise, answer.picked(function)
+    enough = known_costs(exercise, exercise.oracle)
+    mine = attempt.costs or enough
+    order = sorted(range(len(enough)), key=lambda index: -mine[index] / max(enough[index], 1))
+
+    def all_cheap() -> bool:
+        cases = [scored(exercise)[index] for index in order]
+        costs = (counted_cost(exercise, picked, case) for case in cases)
+        allowed = (exercise.allowed_ratio * enough[index] for index in order)
+        return all(cost <= most for cost, most in zip(costs, allowed, strict=True))
+
+    try:
+        return bool(answer.place.run_briefly(all_cheap, _OF_ONE))
     except (OutOfTime, Exception):
         return False
 
@@ -334,21 +393,30 @@ def _sentence(source: Source, found: Sequence[_Found]) -> str | None:
     if place is None:
         return None
     shown, is_exponent = _shown(source.function, place)
-    words = _TELLING_OF["exponent"] if is_exponent else _words(found)
+    words = _TELLING_OF["exponent"] if is_exponent else _words(source, found)
     segment = printable(ast.get_source_segment(source.text, shown) or ast.unparse(shown), str, 60)
     line = getattr(shown, "lineno", 1)
     where = f"Line {line + source.before}, " if len(source.function.body) > 1 else ""
-    return f"{where}`{segment}`: {words} All else is right."
+    rest = "All else is right." if all(one.is_all for one in found) else "The rest makes the right numbers."
+    return f"{where}`{segment}`: {words} {rest}"
 
 
-def _words(found: Sequence[_Found]) -> str:
-    """What to look at: for several edits, no more than what they have in common."""
+def _words(source: Source, found: Sequence[_Found]) -> str:
+    """What to look at: for several edits, no more than what they have in common; of a lucky one, the place alone."""
     kinds, places = {one.kind for one in found}, {id(one.place) for one in found}
+    if kinds <= set(_ADDED) and _is_in_condition(source, found[0].place):
+        return "look at it once more."
     words = _TELLING_OF.get(found[0].kind, "") if len(kinds) == 1 else ""
     thing = _thing(found[0].place) if len(places) == 1 else ""
     if not words or ("{}" in words and not thing):
         return "look at it once more, step by step."
     return words.replace("{}", f"`{thing}`")
+
+
+def _is_in_condition(source: Source, place: ast.AST) -> bool:
+    """Whether a place is in a comparison or an index."""
+    holders = [node for node in ast.walk(source.function) if isinstance(node, ast.Compare | ast.Subscript)]
+    return any(_is_in(place, holder) for holder in holders)
 
 
 def _thing(node: ast.AST) -> str:
@@ -366,7 +434,7 @@ def _thing(node: ast.AST) -> str:
 
 def _common(function: ast.FunctionDef, nodes: Sequence[ast.AST]) -> ast.AST | None:
     """The smallest expression that holds all these nodes; None where they are in several lines."""
-    expressions = [node for node in ast.walk(function) if isinstance(node, ast.expr | ast.AugAssign)]
+    expressions = [node for node in ast.walk(function) if isinstance(node, ast.expr | ast.AugAssign | ast.Break)]
     holding = [node for node in expressions if all(_is_in(one, node) for one in nodes)]
     return holding[-1] if holding else None
 

@@ -65,8 +65,11 @@ def without_return(attempt: Attempt) -> str | None:
     source = source_of(attempt)
     if not source or attempt.outcomes[attempt.shown] is not None or attempt.rights[attempt.shown] is None:
         return None
-    returned = [node.value for node in ast.walk(source.tree) if isinstance(node, ast.Return)]
-    if not all(isinstance(value, ast.expr) and "None" not in ast.unparse(value) for value in returned):
+    returned = [node for node in ast.walk(source.tree) if isinstance(node, ast.Return)]
+    bare = [node for node in returned if not node.value or "None" in ast.unparse(node.value)]
+    if len(bare) == 1:
+        return f"{_place(source, bare[0])} returns None: what is asked for there?"
+    if bare:
         return None
     return "Here it comes to its end without a return: does each way through it have one?"
 

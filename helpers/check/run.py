@@ -5,6 +5,7 @@ import copy
 import functools
 import gc
 import inspect
+import locale
 import os
 import random
 import sys
@@ -13,6 +14,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +104,8 @@ _GENERATORS: list[_Setting] = [(random.getstate, random.setstate), (np.random.ge
 # How to get what an answer may set for the whole process, and how to set it again.
 _SETTINGS: list[_Setting] = [
     (os.getcwd, os.chdir),
+    (os.environ.copy, lambda before: (os.environ.clear(), os.environ.update(before))),
+    (partial(locale.setlocale, locale.LC_ALL), partial(locale.setlocale, locale.LC_ALL)),
     (gc.isenabled, lambda was_on: gc.enable() if was_on else gc.disable()),
     (sys.path.copy, lambda path: sys.path.__setitem__(slice(None), path)),
     (sys.getswitchinterval, sys.setswitchinterval),

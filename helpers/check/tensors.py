@@ -4,7 +4,7 @@ import copy
 import itertools
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -12,10 +12,11 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-from helpers.check.answers import Failed, difference, plain
+from helpers.check.answers import Failed, difference, is_number, plain
 from helpers.check.attempt import Attempt
-from helpers.check.formulas import wrong_terms
+from helpers.check.formulas import Condition, wrong_terms
 from helpers.check.monomials import fitted, is_plain, is_simple
+from helpers.check.run import call
 from helpers.check.wording import numeral, sentence_list
 
 _MOST_DIMENSIONS = 5
@@ -131,13 +132,8 @@ def mapped(attempt: Attempt) -> str | None:
 
 def factor(attempt: Attempt) -> str | None:
     """The right tensor times or over powers of the arguments."""
-    pairs = _tensors(attempt)
-    if len(pairs) < 3 or any(mine.shape != right.shape or not right.any() for mine, right in pairs):
-        return None
-    ratios = [float((mine * right).double().sum() / right.double().square().sum()) for mine, right in pairs]
-    if not all(
-        _is(attempt, (right * ratio).to(mine.dtype), mine) for (mine, right), ratio in zip(pairs, ratios, strict=True)
-    ):
+    ratios = _ratios(attempt)
+    if not ratios:
         return None
     every = [attempt.variables(arguments) for arguments in attempt.exercise.inputs]
     numbers = [{name: value for name, value in row.items() if "." not in name} for row in every]
@@ -147,6 +143,25 @@ def factor(attempt: Attempt) -> str | None:
             rounded = replace(monomial, constant=float(f"{monomial.constant:.5g}"))
             return f"In every case it is the right one {rounded.factors()}."
     return None
+
+
+def some_factor(attempt: Attempt) -> str | None:
+    """The right tensor times a number, whatever that depends on."""
+    ratios = _ratios(attempt)
+    is_told = ratios and abs(ratios[attempt.shown] - 1) > 1e-3 and ratios[attempt.shown]
+    return f"In every case it is the right one times a number, here {ratios[attempt.shown]:.4g}." if is_told else None
+
+
+def _ratios(attempt: Attempt) -> list[float]:
+    """What all numbers of each result are times the right ones; empty where they are not."""
+    pairs = _tensors(attempt)
+    if len(pairs) < 3 or any(mine.shape != right.shape or not right.any() for mine, right in pairs):
+        return []
+    ratios = [float((mine * right).double().sum() / right.double().square().sum()) for mine, right in pairs]
+    are_ratios = all(
+        _is(attempt, (right * ratio).to(mine.dtype), mine) for (mine, right), ratio in zip(pairs, ratios, strict=True)
+    )
+    return ratios if are_ratios and any(right.numel() > 2 for _, right in pairs) else []
 
 
 def reduced(attempt: Attempt) -> str | None:
@@ -286,6 +301,51 @@ def _along(mask: torch.Tensor, dim: int) -> torch.Tensor:
     return mask.movedim(dim, 0).flatten(1).any(1) if mask.ndim > 1 else mask
 
 
+def of_transposed(attempt: Attempt) -> str | None:
+    """What is right where rows are columns: done along one dimension in place of the other."""
+    exercise = attempt.exercise
+    if not all(isinstance(right, torch.Tensor) and right.ndim == 2 for right in attempt.rights):
+        return None
+    for arguments, mine in zip(exercise.inputs, attempt.outcomes, strict=True):
+        turned = tuple(x.mT if isinstance(x, torch.Tensor) and x.ndim == 2 else x for x in arguments)
+        right = call(exercise, exercise.oracle, turned)
+        if not isinstance(right, torch.Tensor) or difference(mine, right.mT, exercise):
+            return None
+    return "Rows and columns are exchanged: it is right for the columns, and the rows are asked for."
+
+
+_MOST_SHOWN = 4
+
+
+def moved(attempt: Attempt) -> str | None:
+    """Which entries of an input are the result, from the first wrong one on; each result is of such entries alone."""
+    arguments = attempt.exercise.inputs[attempt.shown]
+    mine, right = attempt.outcomes[attempt.shown], attempt.rights[attempt.shown]
+    if not isinstance(mine, torch.Tensor) or not isinstance(right, torch.Tensor) or mine.shape != right.shape:
+        return None
+    for name, given in zip(attempt.names, arguments, strict=True):
+        for dim in range(right.ndim if isinstance(given, torch.Tensor) and given.ndim == right.ndim else 0):
+            found, asked = (_order(given, one, dim) for one in (mine, right))
+            if not found or found == asked:
+                continue
+            wrong = next(at for at, entry in enumerate(found) if [entry] != asked[at : at + 1])
+            shown = sentence_list([str(number) for number in found[wrong : wrong + _MOST_SHOWN]])
+            things = "rows" if dim == 0 else f"entries of dimension {dim}"
+            unchanged = "" if asked else ", as they are"
+            return f"From {wrong} on, yours has the {things} {shown} of `{name}`{unchanged}."
+    return None
+
+
+def _order(given: torch.Tensor, result: torch.Tensor, dim: int) -> list[int]:
+    """Which entry of a dimension each of the result's is; empty where one is none, or several are alike."""
+    if given.shape[:dim] + given.shape[dim + 1 :] != result.shape[:dim] + result.shape[dim + 1 :]:
+        return []
+    rows = [tuple(row.flatten().tolist()) for row in given.movedim(dim, 0)]
+    places = {row: place for place, row in enumerate(rows)}
+    found = [places.get(tuple(row.flatten().tolist()), -1) for row in result.movedim(dim, 0)]
+    return found if len(places) == len(rows) and min(found, default=-1) >= 0 else []
+
+
 # ---- Several numbers.
 
 
@@ -356,6 +416,108 @@ def _of_places(pairs: Sequence[tuple[list[Any], list[Any]]], agree: Callable[[An
     if len(right) == 1:
         return f"The {right[0]} entry is right in every case, and others are not."
     return None
+
+
+def where_it_errs(attempt: Attempt) -> str | None:
+    """The tensors on whose numbers it does not depend how far the answer is off."""
+    exercise, answer, arguments = attempt.exercise, attempt.answer, attempt.exercise.inputs[attempt.shown]
+    outcomes = attempt.outcomes[attempt.shown], attempt.rights[attempt.shown]
+    if (
+        not answer
+        or not all(isinstance(thing, torch.Tensor) for thing in outcomes)
+        or outcomes[0].shape != outcomes[1].shape
+    ):
+        return None
+
+    def error(*varied: Any) -> torch.Tensor:
+        mine, right = answer.outcome(exercise, varied), call(exercise, exercise.oracle, varied)
+        sizes.append(float(right.double().abs().max()))
+        return mine.double() - right.double()
+
+    sizes: list[float] = []
+    first, without = error(*arguments), []
+    places = [place for place, thing in enumerate(arguments) if isinstance(thing, torch.Tensor)]
+    for place in places:
+        others = (2 * arguments[place] + 1, -arguments[place])
+        errors = [error(*arguments[:place], other, *arguments[place + 1 :]) for other in others]
+        room = 1e-5 * max(sizes)
+        if first.abs().max() > 100 * room and all(torch.allclose(one, first, atol=room) for one in errors):
+            without.append(attempt.names[place])
+    if not 0 < len(without) < len(places):
+        return None
+    names = sentence_list([f"`{name}`" for name in without])
+    return f"By how much it is off does not depend on the numbers in {names}: what else goes into it?"
+
+
+def number_of_entries(attempt: Attempt) -> str | None:
+    """Several things, where how many they are would be right."""
+    outcomes = list(zip(attempt.outcomes, attempt.rights, strict=True))
+    if len(outcomes) < 3 or not all(isinstance(mine, list | tuple | dict | set) for mine, _ in outcomes):
+        return None
+    is_right = all(is_number(right) and len(mine) == right for mine, right in outcomes)
+    return "A number is asked for: how many entries has what you return?" if is_right else None
+
+
+# ---- Where it is right: conditions on arguments of any kind.
+
+_MOSTLY = 0.6  # of the other calls that are wrong, where it is right under a condition alone
+
+
+def wherever(attempt: Attempt) -> str | None:
+    """Where alone it is wrong or right, or where it is right and else mostly wrong, by what its arguments are like."""
+    calls = attempt.calls
+    right = {index for index, one in enumerate(calls) if one.is_right}
+    wrong = set(range(len(calls))) - right
+    if len(right) < 3 or len(wrong) < 2:
+        return None
+    conditions = [condition for condition in _features(attempt, [one.arguments for one in calls]) if condition[1]]
+    for words, true in conditions:
+        if true == wrong:
+            return f"It is wrong only where {words}; else it is right."
+        if true == right:
+            return f"It is right only where {words}."
+    for words, true in sorted(conditions, key=lambda condition: -len(condition[1])):
+        others = len(calls) - len(true)
+        if true < right and len(true) >= 3 and len(wrong) >= _MOSTLY * others:
+            return f"It is right where {words}, and mostly wrong elsewhere."
+        if true < wrong and len(true) >= _MOSTLY * len(wrong):
+            return f"It is wrong wherever {words}."
+    return None
+
+
+def _features(attempt: Attempt, calls: Sequence[tuple[Any, ...]]) -> Iterator[Condition]:
+    """What may hold of arguments that are tuples or tensors, and in which of the calls it does."""
+    for place, name in enumerate(attempt.names):
+        things = [arguments[place] for arguments in calls]
+        for kind, tests in _TESTS.items():
+            if all(isinstance(thing, kind) for thing in things):
+                for words, test in tests.items():
+                    yield words.format(name), {index for index, thing in enumerate(things) if test(thing)}
+
+
+_TESTS: dict[type, dict[str, Callable[[Any], bool]]] = {
+    tuple: {
+        "`{}` has one entry": lambda several: len(several) == 1,
+        "`{}` has at most two entries": lambda several: len(several) <= 2,
+        "`{}` has more than two entries": lambda several: len(several) > 2,
+        "an entry of `{}` is 0": lambda several: 0 in several,
+        "an entry of `{}` is 1": lambda several: 1 in several,
+        "the last entry of `{}` is 1": lambda several: several[-1:] == (1,),
+        "two entries of `{}` are equal": lambda several: len(set(several)) < len(several),
+        "the entries of `{}` never rise": lambda several: list(several) == sorted(several, reverse=True),
+        "an entry of `{}` is larger than the one before":
+            lambda several: any(one < other for one, other in itertools.pairwise(several)),
+    },
+    torch.Tensor: {
+        "`{}` has a negative number": lambda x: bool((x < 0).any()),
+        "all of `{}` is 0": lambda x: not x.any(),
+        "`{}` is of whole numbers": lambda x: not x.is_floating_point(),
+        "`{}` is not of float32": lambda x: x.dtype != torch.float32,
+        "`{}` is not contiguous": lambda x: not x.is_contiguous(),
+        "`{}` is a slice that starts further on": lambda x: x.storage_offset() > 0,
+        "`{}` has one number": lambda x: x.numel() == 1,
+    },
+}  # fmt: skip
 
 
 # ---- Decisions, in words or as yes and no.

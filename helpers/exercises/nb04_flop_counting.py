@@ -253,6 +253,13 @@ parts("audit",
     ], tolerance=1e-2,
     quantities={"the 64 cards": 64, "the 6 FLOPs per parameter and token": 6, "the 7 billion": 7e9}))
 
+def _adds_nothing(low_rank: Callable[..., torch.Tensor]) -> bool:
+    """Whether x @ w remains where a is 0; of a result of another shape that says nothing."""
+    x, w = torch.arange(6.0).view(2, 3), torch.arange(9.0).view(3, 3)
+    found = low_rank(x, w, torch.zeros(3, 2), torch.ones(2, 3))
+    return found.shape != (2, 3) or torch.equal(found, x @ w)
+
+
 exercise("low_rank",
     lambda x, w, a, b: x @ w + (x @ a) @ b, [
     (lambda x, w, a, b: x @ (w + a @ b),
@@ -264,6 +271,7 @@ exercise("low_rank",
      "You divided the update by its rank, as LoRA's scale does: here the whole of it is added."),
     ],
     terms={"x @ w": lambda x, w, a, b: x @ w, "what a and b add": lambda x, w, a, b: x @ a @ b},
+    laws=[(_adds_nothing, "Where all of a is 0, x @ w alone remains. Yours gives something else then.")],
     cases=[(x := torch.tensor([[3.0, -1, 2]]), w := torch.tensor([[2.0, 1, 0], [0, 3, 1], [1, 0, -2]]),
             a := torch.tensor([[1.0, -2], [4, 1], [0, 2]]), b := torch.tensor([[3.0, 1, 0], [-1, 2, 1]])),
            (300 * x, 400 * w, a, b)],  # too large for half precision
