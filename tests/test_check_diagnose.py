@@ -329,17 +329,6 @@ def steps(lines):
             "Line 2, `heads != 5 and rows`: is all of it needed? All else is right.",
         ),
         (
-            [
-                "total = 6 * rows * cols",
-                "for part in (None if rows % 2 else 0, 4 * rows ** 2 * heads):",
-                "    if part is None:",
-                "        break",
-                "    total += part",
-                "return total",
-            ],
-            "Line 5, `break`: does the loop end too early there? All else is right.",
-        ),
-        (
             ["total = 6 * rows * cols", "total + 4 * rows ** 2 * heads", "return total"],
             "Line 3, `total + 4 * rows ** 2 * heads`, computes something and keeps it nowhere: assign it.",
         ),
@@ -351,6 +340,12 @@ def steps(lines):
 )
 def test_the_place_of_the_one_step_that_mends_it_is_named(ask, lines, sentence):
     assert ask(right, steps(lines), **NUMBERS).endswith(sentence)
+
+
+def test_a_loop_that_ends_too_early_is_named(ask):
+    lines = "count = 0\n    for k in range(n):\n        if k % 3 == 1:\n            break\n        count += 1\n    return count"
+    message = ask(lambda n: n - (n + 1) // 3, written(f"def probe(n):\n    {lines}\n"), cases=[(n,) for n in range(9)])
+    assert message.endswith("Line 5, `break`: does the loop end too early there? All else is right.")
 
 
 def test_the_place_in_a_lambda_is_named(ask):
