@@ -343,8 +343,12 @@ def test_the_place_of_the_one_step_that_mends_it_is_named(ask, lines, sentence):
 
 
 def test_a_loop_that_ends_too_early_is_named(ask):
-    lines = "count = 0\n    for k in range(n):\n        if k % 3 == 1:\n            break\n        count += 1\n    return count"
-    message = ask(lambda n: n - (n + 1) // 3, written(f"def probe(n):\n    {lines}\n"), cases=[(n,) for n in range(9)])
+    lines = "count = 0\n    for k in range(n):\n        if k % 3 == 1:\n            break\n        count += 1\n"
+    message = ask(
+        lambda n: n - (n + 1) // 3,
+        written(f"def probe(n):\n    {lines}    return count\n"),
+        cases=[(n,) for n in range(9)],
+    )
     assert message.endswith("Line 5, `break`: does the loop end too early there? All else is right.")
 
 
@@ -439,7 +443,7 @@ def test_tensors_are_told_by_what_they_have_in_common(ask, unread, right, answer
         ("rearrange(x, 'b d -> d b')", "The left side names 2 dimensions, and the tensor has 3"),
         ("reduce(x, 'b t d -> b e', 'mean')", "The name `e` stands on the right side alone"),
         ("nothing + x", "Nothing is called `nothing` here. Is it spelled right"),
-        ("linear(x)", "but `torch.linear`") if hasattr(torch, "linear") else ("cat([x, x])", "but `torch.cat`."),
+        ("cat([x, x])", "Nothing is called `cat` here, but `torch.cat`."),
         ("itertools.chain(x)", "`itertools` is not imported here: import itertools."),
         ("np.ones(3)", "`np` is not imported here: import numpy as np."),
         ("repeat(x, 'a b c -> a b c d', d=2)", "`repeat` is not imported here: from einops import repeat."),

@@ -106,8 +106,7 @@ def guarded(tree: ast.Module) -> ast.Module:
     first = tree.body[0] if tree.body else None
     match first:
         case ast.Assign(targets=[ast.Name(id="guess")], value=value):
-            handler = ast.parse(f"try: pass\nexcept Exception: guess = {ast.unparse(value)!r}").body[0].handlers
-            tree.body[0] = ast.Try([first], handler, [], [])
+            tree.body[0] = _tried([first], f"except Exception: guess = {ast.unparse(value)!r}")
     names = [_checked(statement) for statement in tree.body]
     name = next(filter(None, names), "")
     if name:
@@ -117,9 +116,17 @@ def guarded(tree: ast.Module) -> ast.Module:
             last = ast.Assign([ast.Name("_shown", ast.Store())], last.value)
         else:
             before = [*ast.parse("_shown = None").body, *before]
-        handler = ast.parse(f"try: pass\nexcept Exception as _error: _shown = {_HERE}.stopped({name!r}, _error)")
-        tree.body = [ast.Try([*before, last], handler.body[0].handlers, [], []), *shown]
+        handler = f"except Exception as _error: _shown = {_HERE}.stopped({name!r}, _error)"
+        tree.body = [_tried([*before, last], handler), *shown]
     return ast.fix_missing_locations(tree)
+
+
+def _tried(body: list[ast.stmt], handler: str) -> ast.stmt:
+    """The statements in a `try`, with that handler."""
+    (tried,) = ast.parse(f"try: pass\n{handler}").body
+    assert isinstance(tried, ast.Try)
+    tried.body = body
+    return tried
 
 
 def _checked(statement: ast.stmt) -> str:
@@ -138,6 +145,6 @@ def stopped(name: str, error: Exception) -> Verdict:
     where = f"line {step.lineno}, `{printable(step.line or '', str, 60)}`"
     said = error_text(error)
     forms = []
-    if isinstance(error, NameError) and error.name:
+    if isinstance(error, NameError) and error.name and error.__traceback__:
         forms.append(f"{where}: {missing_name(error.name, error.__traceback__.tb_frame.f_globals)}")
     return unreadable(name, first_short(*forms, f"the cell stopped in {where}: {said}.", f"the cell stopped: {said}."))

@@ -12,7 +12,7 @@ import sys
 import threading
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -104,7 +104,7 @@ _GENERATORS: list[_Setting] = [(random.getstate, random.setstate), (np.random.ge
 # How to get what an answer may set for the whole process, and how to set it again.
 _SETTINGS: list[_Setting] = [
     (os.getcwd, os.chdir),
-    (os.environ.copy, lambda before: (os.environ.clear(), os.environ.update(before))),
+    (os.environ.copy, lambda before: _set_environment(before)),
     (partial(locale.setlocale, locale.LC_ALL), partial(locale.setlocale, locale.LC_ALL)),
     (gc.isenabled, lambda was_on: gc.enable() if was_on else gc.disable()),
     (sys.path.copy, lambda path: sys.path.__setitem__(slice(None), path)),
@@ -117,6 +117,11 @@ _SETTINGS: list[_Setting] = [
     (sys.getrecursionlimit, sys.setrecursionlimit),
     (vars(builtins).copy, vars(builtins).update),  # print may be another
 ]
+
+
+def _set_environment(before: Mapping[str, str]) -> None:
+    os.environ.clear()
+    os.environ.update(before)
 
 
 @contextmanager

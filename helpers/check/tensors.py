@@ -431,16 +431,16 @@ def where_it_errs(attempt: Attempt) -> str | None:
 
     def error(*varied: Any) -> torch.Tensor:
         mine, right = answer.outcome(exercise, varied), call(exercise, exercise.oracle, varied)
-        sizes.append(float(right.double().abs().max()))
+        largest.append(float(right.double().abs().max()))
         return mine.double() - right.double()
 
-    sizes: list[float] = []
+    largest: list[float] = []
     first, without = error(*arguments), []
     places = [place for place, thing in enumerate(arguments) if isinstance(thing, torch.Tensor)]
     for place in places:
         others = (2 * arguments[place] + 1, -arguments[place])
         errors = [error(*arguments[:place], other, *arguments[place + 1 :]) for other in others]
-        room = 1e-5 * max(sizes)
+        room = 1e-5 * max(largest)
         if first.abs().max() > 100 * room and all(torch.allclose(one, first, atol=room) for one in errors):
             without.append(attempt.names[place])
     if not 0 < len(without) < len(places):
