@@ -4,6 +4,8 @@ import base64
 import functools
 import io
 import math
+import sys
+import types
 
 import pytest
 import torch
@@ -47,6 +49,18 @@ def test_without_a_chromium_a_view_is_stored_in_words(monkeypatch, capsys):
     (output,) = notebook.cells[0].outputs
     assert "image/png" not in output.data and "<noscript><pre>Interactive view" in explore.live(output)
     assert "Views are stored in words alone: " in capsys.readouterr().out
+
+
+def test_colab_gets_the_widget_and_is_told_what_draws_it(monkeypatch):
+    colab = types.ModuleType("google.colab.output")
+    colab.enable_custom_widget_manager = lambda: None
+    colab._widgets = types.SimpleNamespace(_installed_url="manager.js")
+    monkeypatch.setitem(sys.modules, "google.colab", colab)
+    monkeypatch.setitem(sys.modules, "google.colab.output", colab)
+    monkeypatch.setenv("JPY_SESSION_NAME", "00_start_here.ipynb")
+    data, metadata = explore.float_bits(1.0)._repr_mimebundle_()
+    widget = "application/vnd.jupyter.widget-view+json"
+    assert widget in data and metadata[widget] == {"colab": {"custom_widget_manager": {"url": "manager.js"}}}
 
 
 @pytest.mark.parametrize(

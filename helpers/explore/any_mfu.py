@@ -49,7 +49,7 @@ def _switches(config: Config, length: int, spec: specs.Spec, vector: float) -> d
     }
 
 
-class AnyMfu(View, module="any_mfu.js"):
+class AnyMfu(View):
     """A run's MFU by five switches: find the setting that prints the published number, then the ends of what is fair.
 
     An A100 trained `config` in bfloat16 on texts of `length` tokens, `tokens_per_second` of them. Its vector units
@@ -60,6 +60,7 @@ class AnyMfu(View, module="any_mfu.js"):
     State: the options, in the order of `switches`. Raises TraitError for one that there is not.
     """
 
+    kind = "any_mfu"
     multiply = Enum(["2 FLOPs", "1 MAC"], "2 FLOPs").tag(**STATE)
     attention = Enum(["none", "half", "in full"], "in full").tag(**STATE)
     passes = Enum(["3 (the 6)", "4 (the 8)"], "3 (the 6)").tag(**STATE)

@@ -134,7 +134,7 @@ def _same_formulas(one: Config, other: Config) -> bool:
     return _boxes(one, True) == _boxes(other, True) and _boxes(one, False) == _boxes(other, False)
 
 
-class BlockCard(View, module="card.js"):
+class BlockCard(View):
     """The block of a model as boxes, with what the lessons 03 to `upto` say about each, in bfloat16.
 
     `batch` texts of `tokens` tokens: all of them at once, or with `decode` one new token each after so many. Costs are
@@ -144,6 +144,7 @@ class BlockCard(View, module="card.js"):
     Raises TraitError for a model, a machine or a lesson that is not on the list, ValueError for sizes that cannot be.
     """
 
+    kind = "card"
     model, machine = Unicode().tag(**STATE), Enum(list(_MACHINES), _FIRST).tag(**STATE)
     batch, tokens = Int(1, min=1, max=2**12).tag(**STATE), Int(8192, min=1, max=2**17).tag(**STATE)
     decode, fused = Bool().tag(**STATE), Bool(True).tag(**STATE)

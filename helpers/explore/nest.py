@@ -103,7 +103,7 @@ def products(pattern: str, sizes: Mapping[str, int], order: str = "A B") -> list
     return [first, multiply(first.result, operands[rest], result, sizes)]
 
 
-class Nest(View, module="nest.js"):
+class Nest(View):
     """The loops of an einsum of two or three operands as a box, with its FLOPs and the numbers that it writes.
 
     `pattern` is as einops writes it, `sizes` are the sizes of its names; `order` says which two of three operands come
@@ -112,6 +112,7 @@ class Nest(View, module="nest.js"):
     the longest, which is 10 or the largest size at first, of at most 4096.
     """
 
+    kind = "nest"
     answers: ClassVar = {"flops": (0, math.inf)}
     pattern, order = Unicode("i j, j k -> i k").tag(**STATE), Enum(list(ORDERS), "A B").tag(**STATE)
     sizes: Dict = Dict(default_value={"i": 6, "j": 4, "k": 9}).tag(**STATE)

@@ -48,7 +48,7 @@ def note_of(cells: torch.Tensor) -> tuple[_Note | None, str]:
     return {"offset": int(cells.flatten()[0]), "shape": list(cells.shape), "stride": stride}, ""
 
 
-class Note(View, module="note.js"):
+class Note(View):
     """Offset, shape and stride of a tensor on its storage, to be moved, and a question that comes first.
 
     The question is one of three. `find` is an index of the tensor: which cell holds that element? `grids` are tensors
@@ -62,6 +62,7 @@ class Note(View, module="note.js"):
     more than 3 dimensions or 48 elements, and for a grid with a number that the storage does not hold.
     """
 
+    kind = "note"
     task = Unicode().tag(**STATE)
     offset = Int(min=0).tag(**STATE)
     shape, stride, view = (List(Int()).tag(**STATE) for _ in range(3))

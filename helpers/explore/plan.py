@@ -157,7 +157,7 @@ def _published(flops_per_token: float | None) -> list[dict[str, Any]]:
 _Question = Mapping[str, Any]
 
 
-class Plan(View, module="plan.js"):
+class Plan(View):
     """A training run in mixed precision with AdamW: at the left GB on each GPU, at the right days and dollars.
 
     `tokens` is the length of a text (at most the model's context); a model is a name of `MODELS`, or any Config. The
@@ -173,6 +173,7 @@ class Plan(View, module="plan.js"):
     Raises TraitError for what is not on a list or out of range, and what `budget.training` raises.
     """
 
+    kind = "plan"
     model, machine = Unicode().tag(**STATE), Enum(list(MACHINES), _H100).tag(**STATE)
     gpus, shared = (Int(first, min=1, max=_MOST_GPUS).tag(**STATE) for first in (1024, _MOST_GPUS))
     texts, text_gpus = Int(1, min=1, max=256).tag(**STATE), Enum([1, 2, 4, 8], 1).tag(**STATE)

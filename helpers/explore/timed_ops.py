@@ -73,7 +73,7 @@ def _decades(values: Sequence[float], margin: float) -> list[float]:
     return [10.0 ** math.floor(low), 10.0 ** math.ceil(high)]
 
 
-class TimedOps(View, module="timed_ops.js"):
+class TimedOps(View):
     """Ops that were timed, as rings to be dragged to the time that one expects; then the clock is shown.
 
     `ops` have a name, flops and bytes, `times` the fastest seconds, as `machine.ops` and `machine.time_ops` give them;
@@ -82,6 +82,7 @@ class TimedOps(View, module="timed_ops.js"):
     Raises ValueError for no ops, and TraitError for an op that is not among them.
     """
 
+    kind = "timed_ops"
     op = Unicode().tag(**STATE)
     runs: List = List().tag(**GIVEN)
     roof: Dict = Dict().tag(**GIVEN)

@@ -36,7 +36,7 @@ def _text(name: str) -> str:
 _IMPORT = re.compile(r'^import (\{[^}]*\}) from "\./(\w+)\.js";\n', re.MULTILINE)
 
 
-def _module(name: str) -> str:
+def _module(kind: str) -> str:
     """A view's module as one text, with the modules that it imports in front: each becomes an object of its exports."""
     parts: dict[str, str] = {}
 
@@ -47,7 +47,7 @@ def _module(name: str) -> str:
                 parts[other] = _as_object(other, add(other))
         return _IMPORT.sub(r"const \1 = \2_module;\n", text)
 
-    view = add(name.removesuffix(".js"))
+    view = add(kind)
     return "\n".join([*parts.values(), view])
 
 
@@ -70,22 +70,22 @@ def require_one_of(known: Collection[str], name: str, what: str) -> None:
 class View(anywidget.AnyWidget):
     """A view: its state are traits, to be read and set from Python. Traits that must fit together are set by `set`.
 
-    A subclass names its module, `class Bits(View, module="bits.js")`, and says in `_words` what its first state shows.
+    A subclass names its module, `kind = "bits"` for bits.js, and says in `_words` what its first state shows.
     That is what a terminal and a screen reader get, and the tests compare. No picture is drawn in Python: the one that
     stands for a view where no scripts run is taken from the living one, by `python -m tests.tools.refresh`.
     Predictions that the reader has made are in `predicted`, by name; `revealed` names those with their answer shown.
     """
 
     kinds: ClassVar[dict[str, type["View"]]] = {}
-    kind: ClassVar[str]
+    kind: ClassVar[str]  # not a keyword of the class, which Colab's traitlets, 5.7, refuse
     answers: ClassVar[dict[str, tuple[float, float]]] = {}  # by name, the ends of a prediction that is a number
     _css = _text("style.css")
 
     predicted, revealed = Dict().tag(**STATE), List(Unicode()).tag(**STATE)
 
-    def __init_subclass__(cls, module: str = "", **kwargs: Any) -> None:
-        if module:  # else it is a class that anywidget makes of one
-            cls._esm, cls.kind = _module(module), module.removesuffix(".js")
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        if "kind" in vars(cls):  # else it is a class that anywidget makes of one
+            cls._esm = _module(cls.kind)
             cls.kinds[cls.kind] = cls
         super().__init_subclass__(**kwargs)
 
@@ -141,8 +141,8 @@ class View(anywidget.AnyWidget):
         metadata = {MIME: {"model": self.model_id}}
         if _drawn_by_the_extension():
             return self._data, metadata
-        widget = super()._repr_mimebundle_(**kwargs)
-        return (widget[0] if widget else {}) | self._data, metadata
+        data, needed = super()._repr_mimebundle_(**kwargs) or ({}, {})
+        return data | self._data, needed | metadata
 
 
 def _drawn_by_the_extension() -> bool:

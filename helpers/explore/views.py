@@ -38,7 +38,7 @@ def _rounded(asked: str, fmt: FloatFormat) -> str:
         raise StateError(f"{error}") from None
 
 
-class Bits(View, module="bits.js"):
+class Bits(View):
     """The bits of a number in any format, to be clicked: each change shows the number it stands for and its neighbours.
 
     `format` is a name, `bits` the pattern as text; `asked` is the number as it was asked, rounded anew at each change
@@ -46,6 +46,7 @@ class Bits(View, module="bits.js"):
     where the three do not agree; `set` sets them together.
     """
 
+    kind = "bits"
     format, bits, asked = Enum(list(formats.FORMATS)).tag(**STATE), Unicode().tag(**STATE), Unicode().tag(**STATE)
     formats: Dict = Dict(default_value={name: asdict(fmt) for name, fmt in formats.FORMATS.items()}).tag(**GIVEN)
     lost: Dict = Dict().tag(**GIVEN)  # the number that the first format has lost, and the format
@@ -124,7 +125,7 @@ _QUESTIONS: dict[str, dict[str, Any]] = {
 }
 
 
-class Roof(View, module="roofline.js"):
+class Roof(View):
     """A roofline to be moved: ridge, peak and slope by hand; machine, dtype and op by choice, an op's batch by a drag.
 
     `asked` are the questions that come first: for the "ridge"; for the intensity that a "narrow" layer gets to; for the
@@ -135,6 +136,7 @@ class Roof(View, module="roofline.js"):
     rate for the dtype.
     """
 
+    kind = "roofline"
     machine, dtype = Enum(list(_MACHINES), _FIRST).tag(**STATE), Enum(list(ITEMSIZES), "bfloat16").tag(**STATE)
     op = Enum(list(OPS), "linear layer").tag(**STATE)
     peak = Float(None, min=1e10, max=2e16, allow_none=True).tag(**STATE)

@@ -54,7 +54,7 @@ def misses(addresses: Iterator[int] | list[int], lines: int, line: int = LINE) -
     return found
 
 
-class Walk(View, module="walk.js"):
+class Walk(View):
     """A grid of 16 × 16 float64 in row-major order, cache lines of 8, and a small LRU cache: walked in any order.
 
     State: `order` of the two loops, the outer one first; `tile`, its rows and columns, the whole grid at first; `lines`
@@ -64,6 +64,7 @@ class Walk(View, module="walk.js"):
     the grid and a ratio that is none.
     """
 
+    kind = "walk"
     answers: ClassVar = {"columns": (1, 2 * LINE)}  # to the end of the scale
     order = Enum(ORDERS, ORDERS[1]).tag(**STATE)
     tile = List(Int(), [SIZE, SIZE]).tag(**STATE)

@@ -86,7 +86,7 @@ def store(value: float, scale: float, fmt: Quantiser) -> float:
     return math.copysign(_nearest(abs(value) / scale, fmt.levels) * scale, value)
 
 
-class Weights(View, module="weights.js"):
+class Weights(View):
     """The first 64 weights of a matrix over the levels of a format; each is dragged, and the edge of a block, too.
 
     `values` are the weights as they are now, `chosen` is the place of one of them; `format` is one of QUANTISERS, and
@@ -95,6 +95,7 @@ class Weights(View, module="weights.js"):
     weights are all the same or not finite, and for a value beyond the end of the axis, 64 standard deviations from 0.
     """
 
+    kind = "weights"
     answers: ClassVar = {"zeros": (0, SHOWN)}
     format = Enum(list(QUANTISERS), "MXFP4").tag(**STATE)
     block, chosen = Int(32).tag(**STATE), Int(0, min=0, max=SHOWN - 1).tag(**STATE)
