@@ -328,6 +328,11 @@ def _pdist_backward(grad: Tensor, self: Tensor, p: float, pdist: Tensor) -> None
     torch.cat([both, both]).sum(0)  # to the one row and, less, to the other
 
 
+def _by_place(definition: Callable[..., Any]) -> Callable[..., Any]:
+    """The definition of an op whose arguments have other names in another release of PyTorch, in the same order."""
+    return lambda **named: definition(*named.values())
+
+
 DEFINITIONS: dict[str, Callable[..., Any]] = {
     **dict.fromkeys(("var", "var_mean"), _var),  # the mean is a step on the way
     # One comparison per bound; torch._refs spends two more operations on NaN.
@@ -339,9 +344,9 @@ DEFINITIONS: dict[str, Callable[..., Any]] = {
     "_transformer_encoder_layer_fwd": _encoder_layer,
     "_trilinear": _trilinear,
     "_cdist_forward": _distances,
-    "_cdist_backward": _distances_backward,
+    "_cdist_backward": _by_place(_distances_backward),
     "_pdist_forward": _pdist,
-    "_pdist_backward": _pdist_backward,
+    "_pdist_backward": _by_place(_pdist_backward),
 }
 for _kind in ("flash_attention", "efficient_attention", "cudnn_attention", "fused_attention_overrideable"):
     for _device in ("", "_for_cpu"):

@@ -30,10 +30,10 @@ UNCOUNTED = flops.names("""
     fractional_max_pool3d geqrf grid_sampler_2d_backward grid_sampler_3d grid_sampler_3d_backward
     hardshrink_backward hash_tensor histc histogram isin kthvalue linalg_cholesky_ex linalg_eig
     linalg_householder_product linalg_inv_ex linalg_ldl_factor_ex linalg_ldl_solve linalg_lstsq linalg_lu
-    linalg_lu_factor_ex linalg_lu_solve linalg_matrix_exp linalg_pinv linalg_qr linalg_solve_triangular linspace
-    logcumsumexp lu_unpack masked_scatter_backward median mm mode mul mul_ multi_margin_loss_backward
-    multilabel_margin_loss_backward multinomial nanmedian ormqr rrelu_with_noise segment_reduce sgn
-    softshrink_backward sort sparse_mask sparse_sampled_addmm sub sum topk
+    linalg_lu_factor_ex linalg_lu_solve linalg_matrix_exp linalg_matrix_sqrth linalg_pinv linalg_polar linalg_qr
+    linalg_solve_triangular linspace logcumsumexp lu_unpack masked_scatter_backward median mm mode mul mul_
+    multi_margin_loss_backward multilabel_margin_loss_backward multinomial nanmedian ormqr rrelu_with_noise
+    segment_reduce sgn softshrink_backward sort sparse_mask sparse_sampled_addmm sub sum topk
     torch_nn._linear_cross_entropy_batch_chunked torch_nn._linear_cross_entropy_batch_chunked_no_reduction
     triangular_solve unique_consecutive upsample_bicubic2d_backward upsample_bilinear2d_backward
     upsample_linear1d_backward upsample_trilinear3d_backward
