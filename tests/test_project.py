@@ -7,20 +7,24 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from importlib.metadata import packages_distributions, requires
+from importlib.metadata import PackageNotFoundError, packages_distributions, requires, version
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
 from PIL import Image
 
 from tests.test_notebooks import KNOWN_TAGS
-from tests.tools import cover
+from tests.tools import constraints, cover
 from tests.tools.course import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 GUIDE = (ROOT / ".github" / "MAINTAINING.md").read_text(encoding="utf-8")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 PINS = [line for line in (ROOT / "requirements.txt").read_text("utf-8").splitlines() if not line.startswith("#")]
+LOCKED = [line for line in constraints.PATH.read_text("utf-8").splitlines() if not line.startswith("#")]
 COMMANDS = dict(re.findall(r"<!-- (\w+) -->\n```sh\n(.+?)\n```", README, re.DOTALL))
 
 
@@ -60,9 +64,9 @@ def test_every_known_tag_is_explained():
 
 
 def test_every_package_that_helpers_imports_is_declared_and_every_pin_is_exact():
-    assert PINS[-1] == "-e ."
+    assert PINS[0] == f"-c {constraints.PATH.relative_to(ROOT).as_posix()}" and PINS[-1] == "-e ."
     extras = PROJECT["optional-dependencies"]
-    for line in [*PINS[:-1], *extras["teach"], *extras["hub"], *extras["test"][:-1]]:
+    for line in [*PINS[1:-1], *extras["teach"], *extras["hub"], *extras["test"][:-1]]:
         assert re.fullmatch(r"[\w.\[\]-]+==[\w.]+", line), line
     declared = {"core": PROJECT["dependencies"], "export": extras["teach"] + requires("nbconvert")}
     declared["export"] = declared["export"] + declared["core"]
@@ -87,6 +91,35 @@ def test_binder_and_codespaces_take_the_pinned_torch_without_cuda():
     assert len(named) == 2
     for name in [*named, *container["customizations"]["codespaces"]["openFiles"]]:
         assert (ROOT / name).exists(), name
+
+
+def asked_for_here(requirement):
+    """What an installed distribution, with the extras that are wanted of it, itself asks for on this machine."""
+    found = map(Requirement, requires(requirement.name) or [])
+    extras = requirement.extras or {""}
+    return [one for one in found if not one.marker or any(one.marker.evaluate({"extra": extra}) for extra in extras)]
+
+
+def test_every_package_that_the_course_brings_is_pinned():
+    here = [pin for pin in map(Requirement, PINS[1:-1] + LOCKED) if not pin.marker or pin.marker.evaluate()]
+    pins = {canonicalize_name(pin.name): str(pin.specifier).removeprefix("==") for pin in here}
+    assert len(pins) == len(here), "two versions of one package for the same machine"
+    extras = PROJECT["optional-dependencies"]
+    declared = [*PROJECT["dependencies"], *extras["teach"], *extras["hub"], *extras["test"][:-1]]
+    wanted = dict.fromkeys(map(Requirement, PINS[1:-1] + declared), "the course")
+    todo = list(wanted)
+    for requirement in todo:  # it grows
+        pin = pins.get(canonicalize_name(requirement.name), "")
+        fits = pin and requirement.specifier.contains(pin)
+        assert fits, f"{wanted[requirement]} asks for {requirement}; pinned: {pin}. Renew: {constraints.HOW}"
+        try:
+            installed = Version(version(requirement.name)).public
+        except PackageNotFoundError:  # it belongs to an extra that is not installed here
+            continue
+        if installed == pin:  # another version may ask for other packages
+            new = [one for one in asked_for_here(requirement) if one not in wanted]
+            wanted |= dict.fromkeys(new, requirement.name)
+            todo += new
 
 
 @pytest.mark.slow
