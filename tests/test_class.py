@@ -2,8 +2,11 @@
 
 import copy
 import csv
+import os
+import re
 import subprocess
 import sys
+import tomllib
 from dataclasses import replace
 
 import nbformat
@@ -15,7 +18,7 @@ from helpers.exercises import EXERCISES
 from helpers.export import handout, marks, plan
 from helpers.export.__main__ import main
 from helpers.progress import progress
-from tests.tools.course import NOTEBOOKS, exercises, read, tags
+from tests.tools.course import NOTEBOOKS, ROOT, exercises, read, tags
 
 START = NOTEBOOKS[0]
 
@@ -76,12 +79,44 @@ def test_what_a_student_wrote_comes_back_with_the_solutions(tmp_path, monkeypatc
         command(monkeypatch, "handout", "--back", tmp_path / "in", "--out", folder)
 
 
+def test_a_class_gets_a_folder_that_runs_and_gives_nothing_away(tmp_path, monkeypatch, capsys):
+    two = [NOTEBOOKS[2].name, NOTEBOOKS[3].name]
+    command(monkeypatch, "handout", "--out", tmp_path / "class", "02", "03")
+    assert capsys.readouterr().out == f"2 notebooks without solutions and notes in {tmp_path / 'class'}\n"
+    command(monkeypatch, "handout", "--out", tmp_path / "class", "02", "03")  # again, over the old one
+    files = [file for file in (tmp_path / "class").rglob("*") if file.is_file() and "static" not in file.parts]
+    assert sorted(file.name for file in files if file.suffix == ".ipynb") == two
+    texts = {file: file.read_text("utf-8") for file in files if file.suffix != ".pyc"}
+    secrets = [task.solution for path in NOTEBOOKS for task in exercises(read(path)) if task.solution.count("\n") > 2]
+    assert not [file for file, text in texts.items() if any(secret in text for secret in secrets)]
+    for name in two:
+        words = "\n".join(cell.source for cell in read(tmp_path / "class" / "notebooks" / name).cells)
+        assert set(re.findall(r"\]\((\w+\.ipynb)\)", words)) == set(two) - {name}
+    ours = (ROOT / "README.md").read_text("utf-8")
+    (start,) = re.findall(r"<!-- open -->\n(```.*?```)", ours, re.DOTALL)
+    assert start.replace(START.name, two[0]) in texts[tmp_path / "class" / "README.md"]
+    environment = os.environ | {"PYTHONPATH": str(tmp_path / "class")}
+    ran = subprocess.run([sys.executable, "-m", "helpers.progress"], env=environment, capture_output=True, text=True)
+    assert NOTEBOOKS[2].stem in ran.stdout and START.stem not in ran.stdout
+    listed = tomllib.loads((tmp_path / "class" / "pyproject.toml").read_text("utf-8"))
+    needed = [listed["project"]["readme"], listed["tool"]["flit"]["external-data"]["directory"]]
+    needed += re.findall(r"^-[cr] (.+)$", (tmp_path / "class" / "requirements.txt").read_text("utf-8"), re.MULTILINE)
+    assert all((tmp_path / "class" / name).exists() for name in needed)
+
+
+def test_the_way_back_finds_the_lesson_of_a_hand_out_without_its_links(tmp_path, monkeypatch):
+    command(monkeypatch, "handout", "--out", tmp_path / "class", "03")
+    command(monkeypatch, "handout", "--back", tmp_path / "class" / "notebooks", "--out", tmp_path / "back")
+    assert read(tmp_path / "back" / NOTEBOOKS[3].name) == read(NOTEBOOKS[3])
+
+
 def test_hand_outs_are_written_elsewhere(tmp_path, monkeypatch, capsys):
     with pytest.raises(SystemExit, match="a notebook of the course itself"):
-        command(monkeypatch, "handout", "--out", START.parent, "00")
+        command(monkeypatch, "handout", "--out", ROOT, "00")
     command(monkeypatch, "handout", "--nbgrader", "--out", tmp_path, "00", "03")
-    assert capsys.readouterr().out == f"2 hand-outs without solutions and notes in {tmp_path}\n"
+    assert capsys.readouterr().out == f"2 notebooks without solutions and notes in {tmp_path}\n"
     assert {path.parent.name for path in tmp_path.rglob("*.ipynb")} == {START.stem, NOTEBOOKS[3].stem}
+    assert not any(".ipynb)" in file.read_text("utf-8") for file in tmp_path.rglob("*.ipynb"))
     assert (tmp_path / "nbgrader_config.py").exists()
     with pytest.raises(SystemExit, match="2"):
         command(monkeypatch, "handout", "--out", tmp_path, "99")

@@ -1,8 +1,11 @@
-"""Hand-outs: the notebooks without solutions and teacher's notes, for nbgrader if wanted, and the way back."""
+"""Hand-outs: a folder for a class, with the notebooks without solutions and teacher's notes, and the way back."""
 
 import argparse
 import ast
 import copy
+import re
+import shutil
+from collections.abc import Collection
 from functools import cache
 from pathlib import Path
 
@@ -13,8 +16,13 @@ from nbformat.v4 import new_code_cell
 from helpers import merge
 from helpers.export.cells import slide_type
 
-NOTEBOOKS = sorted((Path(__file__).resolve().parents[2] / "notebooks").glob("[0-9][0-9]_*.ipynb"))
+_COURSE = Path(__file__).resolve().parents[2]
+NOTEBOOKS = sorted((_COURSE / "notebooks").glob("[0-9][0-9]_*.ipynb"))
 _SOLUTION = "<details><summary>Solution<"
+_LINK = re.compile(r"\[([^]]+)\]\((\d\d_\w+\.ipynb)\)")  # to another lesson
+# What a class needs beside the notebooks, to install and to run them. The checks compare with what `helpers` holds.
+_BESIDE = ("helpers", ".jupyter", "requirements.txt", ".github/constraints.txt", "pyproject.toml", "environment.yml")
+_BESIDE += (".binder", ".devcontainer", ".gitignore", "LICENSE")
 _SHARED = 5  # cells that tell a notebook of the course from another; every lesson has seventy
 _TEST = """# The marks of the exercise above are made here. Leave this cell as it is.
 ### BEGIN HIDDEN TESTS
@@ -22,6 +30,8 @@ from helpers.check import check
 verdict = check({call})
 assert verdict.status == "correct", verdict.message
 ### END HIDDEN TESTS"""
+# A student's notebook stays whole, as it is, where both sides have changed it: git would merge lines.
+_ATTRIBUTES = "*.ipynb -merge\n"
 # Put beside the hand-outs: pictures stay, and stubs, which hold no solution, stay as they are.
 _CONFIG = """c = get_config()
 c.CourseDirectory.course_id = "resource-accounting"
@@ -69,10 +79,22 @@ def for_students(notebook: NotebookNode) -> NotebookNode:
     return notebook
 
 
+def linked(text: str, there: Collection[str]) -> str:
+    """The text with links to these notebooks alone; of another link the words stay.
+
+    >>> linked("[The start](00_start_here.ipynb), [formats](01_float_formats.ipynb)", there=["00_start_here.ipynb"])
+    '[The start](00_start_here.ipynb), formats'
+    """
+    return _LINK.sub(lambda link: link[0] if link[2] in there else link[1], text)
+
+
 def for_teacher(given: NotebookNode, lesson: NotebookNode) -> NotebookNode:
-    """A hand-out with solutions and notes back in their places, and with all that was written into it."""
+    """A hand-out with solutions, notes and links back in their places, and with all that was written into it."""
     complete = copy.deepcopy(lesson)
     given.cells = [cell for cell in given.cells if not cell.metadata.get("nbgrader", {}).get("grade")]
+    texts = {linked(cell.source, ()): cell.source for cell in lesson.cells}
+    for cell in given.cells:
+        cell.source = texts.get(linked(cell.source, ()), cell.source)
     merge.merge(for_students(copy.deepcopy(lesson)), given, complete)
     return complete
 
@@ -128,6 +150,30 @@ def _write(notebook: NotebookNode, file: Path) -> None:
     nbformat.write(notebook, file)
 
 
+def _write_class(notebooks: dict[str, NotebookNode], out: Path) -> None:
+    """A folder to be given to a class as it is, or to be made a repository of."""
+    for name, notebook in notebooks.items():
+        _write(notebook, out / "notebooks" / name)
+    for name in _BESIDE:
+        original, copied = _COURSE / name, out / name
+        copied.parent.mkdir(parents=True, exist_ok=True)
+        if original.is_dir():
+            shutil.copytree(original, copied, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
+        elif original.exists():
+            shutil.copy(original, copied)
+    blocks = re.findall(r"<!-- (open|update) -->\n(```.*?```)", (_COURSE / "README.md").read_text("utf-8"), re.DOTALL)
+    text = (Path(__file__).parent / "templates" / "class.md").read_text("utf-8").format(**dict(blocks))
+    (out / "README.md").write_text(text.replace(NOTEBOOKS[0].name, min(notebooks)), encoding="utf-8")
+    (out / ".gitattributes").write_text(_ATTRIBUTES, encoding="utf-8")
+
+
+def _write_nbgrader(notebooks: dict[str, NotebookNode], out: Path) -> None:
+    """A course folder of nbgrader, with one assignment for each notebook."""
+    for name, notebook in notebooks.items():
+        _write(for_nbgrader(notebook), out / "source" / Path(name).stem / name)
+    (out / "nbgrader_config.py").write_text(_CONFIG, encoding="utf-8")
+
+
 def _back(folder: Path, out: Path) -> int:
     """Bring solutions and notes into all hand-outs of a folder; returns how many there were."""
     if out.resolve().is_relative_to(folder.resolve()):
@@ -162,12 +208,11 @@ def main(arguments: list[str]) -> None:
     if absent := set(given.numbers) - set(known):
         parser.error(f"there is no notebook {min(absent)}; there are {', '.join(known)}")
     chosen = [known[number] for number in sorted(set(given.numbers)) or known]
+    notebooks = {}
     for path in chosen:
-        notebook = for_students(nbformat.read(path, as_version=4))
-        if given.nbgrader:
-            _write(for_nbgrader(notebook), given.out / "source" / path.stem / path.name)
-        else:
-            _write(notebook, given.out / path.name)
-    if given.nbgrader:
-        (given.out / "nbgrader_config.py").write_text(_CONFIG, encoding="utf-8")
-    print(f"{len(chosen)} hand-outs without solutions and notes in {given.out}")
+        notebooks[path.name] = for_students(nbformat.read(path, as_version=4))
+        together = {path.name} if given.nbgrader else {other.name for other in chosen}
+        for cell in notebooks[path.name].cells:
+            cell.source = linked(cell.source, together)
+    (_write_nbgrader if given.nbgrader else _write_class)(notebooks, given.out)
+    print(f"{len(chosen)} notebooks without solutions and notes in {given.out}")
