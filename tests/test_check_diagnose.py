@@ -342,6 +342,18 @@ def test_the_place_of_the_one_step_that_mends_it_is_named(ask, lines, sentence):
     assert ask(right, steps(lines), **NUMBERS).endswith(sentence)
 
 
+def test_what_the_function_computes_itself_may_be_missing(ask):
+    answer = written("def probe(n):\n    step = n % 3 + n % 5 + 0.25\n    return n * n + step\n")
+    right = lambda n: (n * n + n % 3 + n % 5 + 0.25) * (n % 3 + n % 5 + 0.25)  # noqa: E731
+    assert "is a factor missing, or one too many?" in ask(right, answer, cases=[(n,) for n in range(9)])
+
+
+def test_another_share_of_a_threshold_is_found(ask):
+    answer = written("def probe(n):\n    return n % 17 > 2 * (n % 11)\n")
+    message = ask(lambda n: n % 17 > 1.5 * (n % 11), answer, cases=[(n,) for n in range(200)])
+    assert message.endswith("look at the `2` once more. All else is right.")
+
+
 def test_a_loop_that_ends_too_early_is_named(ask):
     lines = "count = 0\n    for k in range(n):\n        if k % 3 == 1:\n            break\n        count += 1\n"
     message = ask(
@@ -392,10 +404,15 @@ X = [
         (lambda x: x + 1, lambda x: (x + 1).permute(1, 2, 0), "It is the right one permuted by (1, 2, 0)"),
         (lambda x: x + 1, lambda x: (x + 1).flip(1), "backwards along dimension 1."),
         (lambda x: x + 1, lambda x: (x + 1).flatten(1), "in their order: only the shape is not."),
-        (lambda x: x.sum(1), lambda x: x, "The sum of yours over its dimension 1 would be right."),
+        (lambda x: 2 * x.sum(1), lambda x: 2 * x, "The sum of yours over its dimension 1 would be right."),
+        (lambda x: x + 1, lambda x: x.clone(), "It is `x` in every case, as it was given."),
         (lambda x: x.roll(1, 1), lambda x: x.roll(2, 1), "From 0 on, yours has the entries of dimension 1 1, 2 and 0"),
         (lambda x: x[1:].exp(), lambda x: x[1:], "From 0 on, yours has the rows 1 of `x`, as they are."),
-        (lambda x: x.flatten(1).flip(1), lambda x: x, "The right numbers, in 3 dimensions in place of 2: which merge"),
+        (
+            lambda x: 2 * x.flatten(1).flip(1),
+            lambda x: 2 * x,
+            "The right numbers, in 3 dimensions in place of 2: which merge",
+        ),
         (lambda x: x + 1, lambda x: (x + 1) * x.shape[2] ** 0.3, "times a number, here "),
         (lambda x: x, lambda x: x.mean(2), "the mean of the right one over its dimension 2"),
         (

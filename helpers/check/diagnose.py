@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import replace
 from decimal import Decimal
 from functools import partial
+from itertools import starmap
 from typing import Any
 
 import torch
@@ -233,6 +234,21 @@ def wrong_kind(attempt: Attempt) -> str | None:
     return None
 
 
+def unchanged(attempt: Attempt) -> str | None:
+    """An argument, as it was given, in every call."""
+    for place, name in enumerate(attempt.names):
+        given = [arguments[place] for arguments in attempt.exercise.inputs]
+        if len(given) > 2 and all(starmap(_is_itself, zip(attempt.outcomes, given, strict=True))):
+            return f"It is `{name}` in every case, as it was given."
+    return None
+
+
+def _is_itself(outcome: Any, given: Any) -> bool:
+    if isinstance(given, torch.Tensor):
+        return isinstance(outcome, torch.Tensor) and outcome.dtype == given.dtype and torch.equal(outcome, given)
+    return type(outcome) is type(given) and bool(outcome == given)
+
+
 def sometimes_dear(attempt: Attempt) -> str | None:
     """In how many of the counted calls it costs too much, if not in all, and the smallest of these."""
     allowed = [attempt.exercise.allowed_ratio * cost for cost in known_costs(attempt.exercise, attempt.exercise.oracle)]
@@ -386,6 +402,7 @@ RULES_OF_CALLS: tuple[Rule, ...] = (
     reading.thrown_away,
     reading.without_return,
     opposite,
+    unchanged,
     formulas.named_terms,
     tensors.named_terms,
     misplaced,

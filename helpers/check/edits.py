@@ -351,7 +351,17 @@ def _constant_mends(node: ast.Constant, names: Sequence[str]) -> Iterator[Replac
         yield from (Replacement(kind, ast.Constant(text)) for text in _patterns(value))
     elif isinstance(value, int | float) and not isinstance(value, bool):
         yield from (Replacement("number", ast.Name(name, ast.Load())) for name in names)
-        others = {2 * value, value / 2, 4 * value, value / 4, -value, value + 1, value - 1} | set(_DIMENSIONS)
+        others = {
+            2 * value,
+            value / 2,
+            4 * value,
+            value / 4,
+            1.5 * value,
+            0.75 * value,
+            -value,
+            value + 1,
+            value - 1,
+        } | set(_DIMENSIONS)
         others |= {1 / value} if value else set()
         yield from (Replacement("number", ast.Constant(_plain(other))) for other in others if other != value)
 

@@ -29,6 +29,7 @@ from helpers.check.edits import (
     places,
     slips_at,
 )
+from helpers.check.run import SECONDS as RUN_SECONDS
 from helpers.check.run import call, known, memory_limited
 from helpers.check.runner import OutOfTime
 from helpers.check.wording import printable
@@ -237,7 +238,7 @@ def misplaced(attempt: Attempt) -> str | None:
 
 def nearest_slip(attempt: Attempt) -> str | None:
     """The place where one edit of the source makes the answer right in every case, and its kind; never the edit."""
-    return _nearest(attempt, [_slips, _ends, _mends, _additions])
+    return _nearest(attempt, [_slips, _ends, _mends, _additions, _local_factors])
 
 
 _Edits = Iterator[tuple[Place, Replacement]]
@@ -249,15 +250,18 @@ def _nearest(attempt: Attempt, kinds: Sequence[Callable[[Source], _Edits]]) -> s
         return None
     deadline = _Deadline(time.process_time() + SECONDS, time.perf_counter() + 3 * SECONDS)
     order = _order(attempt)
-    with warnings.catch_warnings(), memory_limited(_MEMORY):
-        warnings.simplefilter("ignore")
-        for edits in kinds:
-            found = _mending(attempt, attempt.answer, source, edits(source), order, deadline)
-            if found is None:
-                return None
-            if found:
-                return _sentence(source, found)
-    return None
+    try:
+        with warnings.catch_warnings(), memory_limited(_MEMORY):
+            warnings.simplefilter("ignore")
+            for edits in kinds:
+                found = _mending(attempt, attempt.answer, source, edits(source), order, deadline)
+                if found is None:
+                    return None
+                if found:
+                    return _sentence(source, found)
+        return None
+    finally:
+        attempt.answer.place.renew(RUN_SECONDS)  # for the rules that come after this one
 
 
 def _order(attempt: Attempt) -> list[int]:
@@ -293,6 +297,16 @@ def _additions(source: Source) -> _Edits:
     for place in places(ast.Module(source.function.body, [])):
         if id(place.node) not in called:
             yield from ((place, other) for other in additions_at(place.node, names))
+
+
+def _local_factors(source: Source) -> _Edits:
+    """A factor that the function has computed itself, missing in what it returns."""
+    arguments = [argument.arg for argument in source.function.args.args]
+    names = [name for name in source.names if name not in arguments]
+    returned = [id(node.value) for node in ast.walk(source.function) if isinstance(node, ast.Return)]
+    for place in places(ast.Module(source.function.body, [])):
+        if id(place.node) in returned:
+            yield from ((place, other) for other in additions_at(place.node, names) if other.kind == "factor")
 
 
 def _mending(
