@@ -455,7 +455,7 @@ def test_tensors_are_told_by_what_they_have_in_common(ask, unread, right, answer
         ("x + x[:, :2]", "Aligned at the right, (2, 3, 4) and (2, 2, 4) differ in a size that is not 1."),
         ("x.view(7)", "`view` of a tensor of shape (2, 3, 4)"),
         ("rearrange(x, 'b t (h c) -> b h t c', h=3)", "A bracket of length 4 cannot be split by 3"),
-        ("rearrange(x, 'b t (h c) -> b h t c')", "cannot tell the sizes of `"),
+        ("rearrange(x, 'b t (h c) -> b h t c')", "cannot tell the sizes of `h`, `c`: give all"),
         ("rearrange(x, 'b t d -> b d')", "The name `t` is on one side only"),
         ("rearrange(x, 'b d -> d b')", "The left side names 2 dimensions, and the tensor has 3"),
         ("reduce(x, 'b t d -> b e', 'mean')", "The name `e` stands on the right side alone"),

@@ -460,6 +460,7 @@ _OF_THE_WHOLE = (
     broken_law,
     one_of_several,
     nearest_slip,
+    tensors.where_it_errs,
 )
 # Those that look at numbers and tensors alone: the source is that of all results.
 _RULES_OF_ONE = tuple(rule for rule in RULES_OF_CALLS if rule not in _OF_THE_WHOLE)

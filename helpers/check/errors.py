@@ -94,9 +94,10 @@ def missing_name(name: str, known: Collection[str]) -> str:
     return f"Nothing is called `{name}` here. Is it spelled right, or from a cell that has not run?"
 
 
-def _names(found: str) -> str:
-    """Names in quotes, as Python lists them, in backticks."""
-    return found.replace("'", "`")
+def _names(match: re.Match[str], group: int) -> str:
+    """Names in quotes, as Python lists those of a set, in backticks, in the order of the pattern that einops shows."""
+    shown = re.findall(r"\w+", match.string.partition('"')[2] + match[group])
+    return ", ".join(f"`{name}`" for name in sorted(re.findall(r"\w+", match[group]), key=shown.index))
 
 
 _Meaning = Callable[[re.Match[str]], str]
@@ -104,17 +105,17 @@ _MEANINGS: tuple[tuple[str, _Meaning], ...] = (
     (r"can't divide axis of length (\d+) in chunks of (\d+)",
      lambda m: f"A bracket of length {m[1]} cannot be split by {m[2]}: which name has which size?"),
     (r"Could not infer sizes for \{(.*?)\}",
-     lambda m: f"einops cannot tell the sizes of {_names(m[1])}: give all of a bracket's but one."),
+     lambda m: f"einops cannot tell the sizes of {_names(m, 1)}: give all of a bracket's but one."),
     (r"Identifiers only on one side of expression.*?\{(.*?)\}",
-     lambda m: f"The name {_names(m[1])} is on one side only: rearrange needs each on both."),
+     lambda m: f"The name {_names(m, 1)} is on one side only: rearrange needs each on both."),
     (r"expected (\d+) dims\. Received (\d+)-dim",
      lambda m: f"The left side names {m[1]} dimensions, and the tensor has {m[2]}: brackets count as one."),
     (r"Unexpected identifiers on the (left|right) side.*?\{(.*?)\}",
-     lambda m: f"The name {_names(m[2])} stands on the {m[1]} side alone: is it spelled alike?"),
+     lambda m: f"The name {_names(m, 2)} stands on the {m[1]} side alone: is it spelled alike?"),
     (r"(?:Shape mismatch|shape mismatch), (\d+) != (\d+)",
      lambda m: f"A bracket makes {m[2]}, and the dimension has {m[1]}: do the sizes multiply to it?"),
     (r"Specify sizes for new axes in repeat: \{(.*?)\}",
-     lambda m: f"`repeat` needs the size of the new name {_names(m[1])}."),
+     lambda m: f"`repeat` needs the size of the new name {_names(m, 1)}."),
     (r"Axis (\w+) is not used in transform", lambda m: f"A size is given for `{m[1]}`, and no pattern has that name."),
     (r"Unknown axis (\w+) on right side", lambda m: f"`{m[1]}` is on the right side alone: is it spelled alike?"),
     (r"number of subscripts in the equation \((\d+)\) does not match the number of dimensions \((\d+)\)",

@@ -72,7 +72,7 @@ _TELLING_OF = {
     "loop": "does the loop end too early there?",
 }
 _LEFT_OUT = ("superfluous", "unit", "case")  # kinds of edits that leave something out
-_ADDED = ("sign", "factor", "power", "end")  # kinds of edits that may work by luck within a comparison or an index
+_ADDED = ("sign", "factor", "power")  # kinds of edits that may work by luck within a comparison or an index
 
 
 _SIGNS: dict[type[ast.AST], str] = {
@@ -338,7 +338,9 @@ def _mending(
 
 
 def _left_out(node: ast.AST, edit: Replacement) -> list[ast.AST]:
-    """What is in a node, and not in what stands there instead, where the edit leaves something out."""
+    """What is in a node, and not in what stands there instead, where the edit leaves the smaller part of it out."""
+    if edit.kind != "case" and 2 * len(ast.unparse(edit.node)) < len(ast.unparse(node)):
+        return []
     kept = set() if edit.kind == "case" else set(map(id, ast.walk(edit.node)))
     return [inner for inner in ast.walk(node) if id(inner) not in kept] if edit.kind in _LEFT_OUT else []
 
@@ -429,7 +431,9 @@ def _words(source: Source, found: Sequence[_Found]) -> str:
 
 def _is_in_condition(source: Source, place: ast.AST) -> bool:
     """Whether a place is in a comparison or an index."""
-    holders = [node for node in ast.walk(source.function) if isinstance(node, ast.Compare | ast.Subscript)]
+    nodes = list(ast.walk(source.function))
+    holders = [node.slice if isinstance(node, ast.Subscript) else node for node in nodes]
+    holders = [one for one, node in zip(holders, nodes, strict=True) if isinstance(node, ast.Compare | ast.Subscript)]
     return any(_is_in(place, holder) for holder in holders)
 
 
