@@ -338,8 +338,9 @@ def _mending(
 
 
 def _left_out(node: ast.AST, edit: Replacement) -> list[ast.AST]:
-    """What is in a node, and not in what stands there instead, where the edit leaves the smaller part of it out."""
-    if edit.kind != "case" and 2 * len(ast.unparse(edit.node)) < len(ast.unparse(node)):
+    """What is in a node, and not in what stands there instead: a condition, or the smaller part of an expression."""
+    is_condition = isinstance(node, ast.If | ast.BoolOp)
+    if not is_condition and 2 * len(ast.unparse(edit.node)) < len(ast.unparse(node)):
         return []
     kept = set() if edit.kind == "case" else set(map(id, ast.walk(edit.node)))
     return [inner for inner in ast.walk(node) if id(inner) not in kept] if edit.kind in _LEFT_OUT else []
