@@ -443,23 +443,40 @@ def test_tensors_and_decisions_have_patterns_too(ask, right, answer, sentence):
     ("found", "question"),
     [
         (60, "what of the 8 bits of a byte?"),
-        (7.5 * 64, "What of the 64 cards: is it in there, and on the right side?"),
-        (8, "The hint below may help."),
+        (7.5 * 64, "What of the 64 cards: is it in there, on the right side, and the right one?"),
+        (8, "That is near: is something rounded too far, here or on the way?"),
+        (6.8, "The hint below may help."),
         (7.4, "is something rounded too far, here or on the way?"),
-        (15, "or another one, as a 4 for a 2?"),
+        (15, "what of the 6?"),
         (5, "what of the 6?"),
-        (7.5 * 2**30 / 1e9, "Are units of 1000 and of 1024 mixed?"),
+        (
+            7.5 * 8 * 2**30 / 1e9,
+            "What of the 8 bits of a byte and the 1024 of each binary prefix: is each in there, "
+            "on the right side, and the right one?",
+        ),
+        (
+            7.5 * 2**30 / 1e9,
+            "What of the 1024 of each binary prefix: is it in there, on the right side, and the right one?",
+        ),
         (7.5e3, "Is its prefix the one that is asked for?"),
-        (7.5e4, "Count the zeros once more."),
+        (7.5e4, "Is a power of ten missing, or one too many: a million for a billion, or a zero?"),
         (1 / 7.5, "Is it upside down?"),
         (64, "That is the 64 cards, as the statement gives it: what is asked for?"),
         (0, "Is something left out, rounded away, or taken for nothing?"),
         ("7 and a half", "Write the number alone, without quotes."),
+        ((7, 5), "With a comma between them they are several numbers: the decimal sign is a point."),
+        (math.sqrt, "That is a function: call it, with parentheses behind its name."),
         (-7, "The hint below may help."),
     ],
 )
 def test_of_a_single_value_a_step_is_asked_for(ask, found, question):
     assert ask(7.5, found, unit="GB", quantities={"the 64 cards": 64, "the 6": 6}).message.endswith(question)
+
+
+RUN = {
+    "tolerance": 0.005,
+    "quantities": {"the 6": 6, "the seconds of an hour": 3600, "the peak": 989.5e12, "the parameters": (8e9, 70e9)},
+}
 
 
 @pytest.mark.parametrize(
@@ -474,8 +491,24 @@ def test_of_a_single_value_a_step_is_asked_for(ask, found, question):
         ),
         (40.0, 170.0, {"unit": "%"}, "Is a ratio upside down?"),
         (0.4, 1.7, {"tolerance": 0.01}, "That is more than 1: a share of what would it be?"),
-        (40.0, 27.3, {"quantities": {"the 3": 3, "the 7": 7, "the 9": 9}}, "this question's: the 3, the 7 and the 9?"),
+        (40.0, 29.3, {"quantities": {"the 3": 3, "the 7": 7, "the 9": 9}}, "this question's: the 3, the 7 and the 9?"),
         (-5.0, -0.3125, {}, "Only a power of two is wrong: what of the exponent, and of what you divide by?"),
+        (-5.0, -6.0, {}, "It lies between the same two powers of two as the right one: what of the fraction?"),
+        (0.41, 0.41 * 989.5 / 312, RUN, "What of the peak: is it in there, on the right side, and the right one?"),
+        (
+            0.41,
+            0.41 * 70 / 8 / 3600,
+            RUN,
+            "of an hour and the parameters: is each in there, on the right side, and the right one?",
+        ),
+        (0.41, 0.41 * 70 / 8, RUN, "What of the parameters: is it in there, on the right side, and the right one?"),
+        (
+            0.41,
+            0.41 * 60,
+            RUN,
+            "Is a unit of time another one, as minutes for seconds, or is a step between two of them missing?",
+        ),
+        (0.41, 36 / 0.41, RUN, "Is it upside down?"),
     ],
 )
 def test_what_is_asked_of_a_value_fits_its_unit(ask, right, found, options, question):

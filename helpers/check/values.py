@@ -3,10 +3,12 @@
 All that it says is a question, or true whatever was done: a value can have come about in many ways.
 """
 
+import itertools
 import math
+import re
 from collections.abc import Iterator
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 from helpers.check.amounts import amount, scale
 from helpers.check.answers import is_number, plain
@@ -14,56 +16,99 @@ from helpers.check.attempt import Attempt
 from helpers.check.wording import sentence_list
 from helpers.exercises import Exercise
 
-_SMALL = 6  # whole numbers up to this one are taken for each other
+_SMALL = (0.5, 1, 2, 3, 4, 5, 6)  # one of them is easily taken for another, or for 8
 # Small factors; several have one question, as one of them alone would give the answer away.
 _FACTORS = (4 / 3, 1.5, 2, 3, 4, 6, 8)
-_PREFIXES = tuple(1e3**power for power in range(1, 5))
-_BINARY = ((2.0**10, "one step"), (2.0**20, "two steps"), (2.0**30, "three steps"))
+_MOST_SUSPECTS = 3
+_EXACT = 5e-3  # relative: a ratio that is known less well may come from any two numbers
+# Peaks of cards, dense or sparse, of their matrix or their vector units.
+_PEAKS = (
+    19.5e12, 51e12, 67e12, 125e12, 156e12, 312e12, 494.7e12, 624e12, 756e12, 989.5e12, 1513e12, 1979e12, 2250e12,
+)  # fmt: skip
+_TIMES = (60, 24, 1440, 3600, 86_400)  # between seconds, minutes, hours and days
 _PREFIX = "Is its prefix the one that is asked for?"
-_ZEROS = "Is a power of ten missing, or one too many? Count the zeros once more."
+_ZEROS = "Is a power of ten missing, or one too many: a million for a billion, or a zero?"
 _NEAR = "That is near: is something rounded too far, here or on the way?"
 _WORDS = "Write the number alone, without quotes."
+
+
+class _Ratio(NamedTuple):
+    """How many times the right value was found, and how far off that may be."""
+
+    value: float
+    room: float
+
+    def is_one_of(self, *factors: float) -> bool:
+        """Whether it may be one of these, or one over it."""
+        return any(
+            math.isclose(self.value, times, rel_tol=self.room) for one in factors if one for times in (one, 1 / one)
+        )
 
 
 def quantity(attempt: Attempt) -> str | None:
     """What a value that is one step away may mean, as a question."""
     exercise = attempt.exercise
     found, right = plain(attempt.outcomes[0]), attempt.rights[0]
-    if isinstance(found, str) and is_number(right):
+    if not is_number(right):
+        return None
+    if isinstance(found, str):
         found = amount(found, exercise.unit)
         if found is None:
             return _WORDS
-    if not is_number(found) or not is_number(right) or not right or not math.isfinite(found) or found * right < 0:
+    if not is_number(found):
+        return _of_another_kind(found)
+    if not right or not math.isfinite(found) or found * right < 0:
         return None
     if not found:
         return "Is something left out, rounded away, or taken for nothing?"
-    return _of_ratio(exercise, float(found), float(right))
+    return _of_number(exercise, float(found), float(right))
 
 
-def _of_ratio(exercise: Exercise, found: float, right: float) -> str | None:
-    room = _room(exercise, found, right)
+def _of_another_kind(found: Any) -> str | None:
+    if callable(found):
+        return "That is a function: call it, with parentheses behind its name."
+    if isinstance(found, tuple | list) and len(found) > 1 and all(isinstance(one, int) for one in found):
+        return "With a comma between them they are several numbers: the decimal sign is a point."
+    return None
+
+
+def _of_number(exercise: Exercise, found: float, right: float) -> str | None:
     if _is_rounded(found, right):
         return _NEAR
-    small = _small_factor(exercise, found / right, room)
-    if small:
-        return small
-    questions = {question for factor, question in _steps(exercise, found, right) if _agree(factor, 1, room)}
+    if _is_exact(exercise):
+        said = _of_power_of_two(found, right)
+        if said:
+            return said
+    ratio = _ratio(exercise, found, right)
+    suspects = [words for words, factors in _wrong(exercise).items() if ratio.is_one_of(*factors)]
+    if ratio.is_one_of(*_FACTORS):
+        return _of_small_factor(suspects)
+    questions = set(_of_itself(exercise, ratio, found, right))
     if questions:
         return questions.pop() if len(questions) == 1 else None
-    if exercise.unit == "%" and right <= 100 < found:
-        return "That is more than 100 %: a share of what would it be? Is a ratio upside down?"
-    if not exercise.unit and _is_share(exercise, right) and found > 1:
-        return "That is more than 1: a share of what would it be?"
-    return _which_numbers(exercise)
+    if not suspects:
+        if _has_times(exercise) and ratio.is_one_of(*_TIMES):
+            return "Is a unit of time another one, as minutes for seconds, or is a step between two of them missing?"
+        pairs = list(_two_wrong(exercise, ratio))
+        suspects = [*pairs[0]] if len(pairs) == 1 else []
+    if 1 <= len(suspects) <= _MOST_SUSPECTS:
+        each = "it" if len(suspects) == 1 else "each"
+        return f"What of {sentence_list(suspects)}: is {each} in there, on the right side, and the right one?"
+    return _of_size(exercise, found, right)
 
 
-def _agree(one: float, other: float, room: float) -> bool:
-    return math.isclose(one, other, rel_tol=room)
+def _of_small_factor(suspects: list[str]) -> str:
+    """One question for all small factors, as one of them alone would give the answer away."""
+    if suspects:
+        return f"Is a small factor missing, in there twice, or another one: what of {sentence_list(suspects)}?"
+    return "Is a small factor missing, in there once too often, or another one, as a 4 for a 2?"
 
 
 def _is_rounded(found: float, right: float) -> bool:
-    """Whether a value may be the right one, rounded too far: off by no more than its last digit."""
-    return abs(found - right) <= max(min(1.01 * _last_digit(found), 0.05 * abs(right)), 2e-3 * abs(right))
+    """Whether a value may be the right one, rounded too far: to the digits that it has, or off by its last one."""
+    digits = len(Decimal(repr(found)).normalize().as_tuple().digits)
+    is_near = abs(found - right) <= max(min(1.01 * _last_digit(found), 0.05 * abs(right)), 2e-3 * abs(right))
+    return is_near or (math.isclose(found, right, rel_tol=0.1) and float(f"{right:.{digits}g}") == found)
 
 
 def _last_digit(number: float) -> float:
@@ -71,86 +116,117 @@ def _last_digit(number: float) -> float:
     return 10.0 ** int(Decimal(repr(number)).normalize().as_tuple().exponent)
 
 
-def _room(exercise: Exercise, found: float, right: float) -> float:
-    """How far off a ratio may be: by the digits that the value is written with, within what the exercise allows.
+def _ratio(exercise: Exercise, found: float, right: float) -> _Ratio:
+    """How far off it may be: by the digits that the value is written with, within what the exercise allows.
 
-    Where a small whole number is right, it may have been rounded, and what is found came about before.
+    Where a small whole number is right, it may have been rounded, or cut off, and what is found came about before.
     """
     rounded = 0.5 * _last_digit(found) / abs(found)
-    if 10 <= right < 1000 and float(right).is_integer():
-        return max(rounded, 0.5 / right)
-    return min(max(rounded, 1e-3), max(exercise.tolerance or 0, 1e-3))
+    if 10 <= right < 1000 and right.is_integer():
+        return _Ratio(found / (right + 0.25), max(rounded, 0.75 / right))
+    return _Ratio(found / right, min(max(rounded, 1e-3), max(exercise.tolerance or 0, 1e-3)))
 
 
-def _small_factor(exercise: Exercise, ratio: float, room: float) -> str | None:
-    """A question for all small factors together, with those numbers of the statement that may be one of them."""
-    if not any(_agree(ratio, times, room) for factor in _FACTORS for times in (factor, 1 / factor)):
-        return None
-    suspects = [words for words, number in exercise.quantities.items() if _may_be_wrong(number, ratio, room)]
-    if "B" in scale(exercise.unit)[1] and any(_agree(ratio, times, room) for times in (8, 1 / 8)):
-        suspects.append("the 8 bits of a byte")
-    if suspects:
-        return f"Is a small factor missing, in there twice, or another one: what of {sentence_list(suspects)}?"
-    return "Is a small factor missing, in there once too often, or another one, as a 4 for a 2?"
+# ---- Numbers of the statement.
 
 
-def _may_be_wrong(number: float, ratio: float, room: float) -> bool:
-    """Whether a number left out, there twice, on the wrong side, or another small one in its place gives the ratio."""
-    if any(_agree(ratio, number**power, room) for power in (1, -1, 2, -2)):
-        return True
-    is_small = float(number).is_integer() and number <= _SMALL
-    others = [other for other in range(1, _SMALL + 1) if is_small and other != number]
-    return any(_agree(ratio, other / number, room) for other in others)
+def _wrong(exercise: Exercise) -> dict[str, list[float]]:
+    """By which factors a value is wrong in which a number is left out, there twice, upside down, or another one."""
+    wrong = {words: [*_of_statement(number), *_others(words, number)] for words, number in exercise.quantities.items()}
+    return wrong | _units(exercise)
 
 
-def _steps(exercise: Exercise, found: float, right: float) -> Iterator[tuple[float, str]]:
-    """Numbers that are 1 if what is asked is so, each with its question."""
-    ratio = found / right
-    for factor, question in _powers_of_the_statement(exercise):
-        yield from ((ratio / factor, question), (ratio * factor, question))
-    question = _ZEROS if _is_share(exercise, right) else _PREFIX
-    for factor in _PREFIXES:
-        yield from ((ratio / factor, question), (ratio * factor, question))
-    digits = round(math.log10(abs(ratio)))
-    if abs(digits) % 3 and (abs(digits) != 2 or not _is_share(exercise, right)):
-        yield ratio / 10.0**digits, _ZEROS
-    if _is_share(exercise, right):
-        yield from ((times, "Is it a fraction or in percent?") for times in (ratio / 100, ratio * 100))
-    yield from _binary(exercise, ratio)
+def _of_statement(number: float | tuple[float, ...]) -> list[float]:
+    """A number and its square, and those that the exercise names in its place."""
+    own, *others = number if isinstance(number, tuple) else (number,)
+    named = [other / own for other in others]
+    return [own, own**2, *named, *(factor**2 for factor in named)]
+
+
+def _others(words: str, number: float | tuple[float, ...]) -> list[float]:
+    """Other small numbers, or other peaks, in the place of one."""
+    own = _of_statement(number)[0]
+    others = _PEAKS if "peak" in words else (*_SMALL, 8) if own in _SMALL else ()
+    return [other / own for other in others if other != own]
+
+
+def _units(exercise: Exercise) -> dict[str, list[float]]:
+    if "B" not in scale(exercise.unit)[1]:
+        return {}
+    mixed = [1.024**step for step in (1, 2, 3)]
+    steps = [1024.0**step for step in (1, 2, 3)]
+    can_be_told_apart = (exercise.tolerance or 0) < _EXACT
+    return {
+        "the 8 bits of a byte": [8],
+        "the 1024 of each binary prefix": steps + mixed if can_be_told_apart else steps,
+    }
+
+
+def _two_wrong(exercise: Exercise, ratio: _Ratio) -> Iterator[tuple[str, str]]:
+    """Two numbers of the statement that are both left out, upside down, or other ones."""
+    if ratio.room > _EXACT:
+        return
+    wrong = {words: _of_statement(number) for words, number in exercise.quantities.items()} | _units(exercise)
+    for (one, its), (other, theirs) in itertools.combinations(wrong.items(), 2):
+        factors = [*theirs, *(1 / factor for factor in theirs)]
+        if ratio.is_one_of(*(first * second for first, second in itertools.product(its, factors))):
+            yield one, other
+
+
+def _has_times(exercise: Exercise) -> bool:
+    return any(re.search(r"second|hour|day|minute", words) for words in exercise.quantities)
+
+
+def _of_itself(exercise: Exercise, ratio: _Ratio, found: float, right: float) -> Iterator[str]:
+    """Questions about what the value is: of another prefix, upside down, or a number of the statement."""
+    digits = round(math.log10(ratio.value))
+    if digits and ratio.is_one_of(10.0**digits):
+        yield _of_ten(digits, _is_share(exercise, right))
+    numbers = {words: _of_statement(number)[0] for words, number in exercise.quantities.items()}
     whole = 100.0 if exercise.unit == "%" else 1.0
-    yield found * right / whole**2, "Is it upside down?"
-    for words, number in exercise.quantities.items():
-        yield found / number, f"That is {words}, as the statement gives it: what is asked for?"
+    if any(math.isclose(found * right, one**2, rel_tol=ratio.room) for one in (whole, *numbers.values())):
+        yield "Is it upside down?"
+    for words, number in numbers.items():
+        if math.isclose(found, number, rel_tol=1e-3):
+            yield f"That is {words}, as the statement gives it: what is asked for?"
 
 
 def _is_share(exercise: Exercise, right: float) -> bool:
     return exercise.unit == "%" or (abs(right) < 1 and bool(exercise.tolerance))
 
 
-def _powers_of_the_statement(exercise: Exercise) -> Iterator[tuple[float, str]]:
-    quantities = list(exercise.quantities.items())
-    for place, (words, number) in enumerate(quantities):
-        yield number, f"What of {words}: is it in there, and on the right side?"
-        yield number**2, f"Is {words} on the wrong side, or in there twice?"
-        for other, another in quantities[place + 1 :]:
-            yield number / another, f"Is {words} taken for {other}, or the other way round?"
+def _of_ten(digits: int, is_share: bool) -> str:
+    if is_share and abs(digits) == 2:
+        return "Is it a fraction or in percent?"
+    return _ZEROS if is_share or digits % 3 else _PREFIX
 
 
-def _binary(exercise: Exercise, ratio: float) -> Iterator[tuple[float, str]]:
-    """Units of 1024 where bytes are asked for; and powers of two where no unit is."""
-    if "B" in scale(exercise.unit)[1]:
-        for factor, steps in _BINARY:
-            question = f"Is it a unit of 1024, {steps} too far or too few?"
-            yield from ((ratio / factor, question), (ratio * factor, question))
-        if (exercise.tolerance or 0) < 5e-3:  # else they cannot be told apart
-            mixed = "Are units of 1000 and of 1024 mixed?"
-            yield from ((ratio * 1.024**steps, mixed) for steps in (-3, -2, -1, 1, 2, 3))
-    elif not exercise.unit and not exercise.quantities:
-        power = round(math.log2(abs(ratio)))
-        yield ratio / 2.0**power, "Only a power of two is wrong: what of the exponent, and of what you divide by?"
+def _is_exact(exercise: Exercise) -> bool:
+    """Whether all bits are asked for, and no number of a statement makes them up."""
+    return not exercise.unit and not exercise.quantities and exercise.tolerance is None
+
+
+def _of_power_of_two(found: float, right: float) -> str | None:
+    (mine, my_power), (true, power) = math.frexp(found), math.frexp(right)
+    if mine == true:
+        return "Only a power of two is wrong: what of the exponent, and of what you divide by?"
+    if my_power == power:
+        return "It lies between the same two powers of two as the right one: what of the fraction?"
+    return None
+
+
+# ---- Where nothing fits.
+
+
+def _of_size(exercise: Exercise, found: float, right: float) -> str | None:
+    """What cannot be, or a list to look through."""
+    if exercise.unit == "%" and right <= 100 < found:
+        return "That is more than 100 %: a share of what would it be? Is a ratio upside down?"
+    if not exercise.unit and _is_share(exercise, right) and found > 1:
+        return "That is more than 1: a share of what would it be?"
+    return _which_numbers(exercise)
 
 
 def _which_numbers(exercise: Exercise) -> str | None:
-    """A list to look through, where nothing fits."""
-    names: list[Any] = list(exercise.quantities)
+    names = list(exercise.quantities)
     return f"Is each number this question's: {sentence_list(names)}?" if len(names) > 2 else None

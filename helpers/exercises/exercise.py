@@ -44,7 +44,8 @@ class Exercise:
     equivalent_slips: one-step slips of the notebook's solution that are right all the same: their line, and why.
     variables: what varies, by its name, from the arguments, where these are no plain numbers.
     terms: the right answer is the sum of these, by the words for each. Where `over` is given, it is that over the sum.
-    quantities: for a value, the numbers of the statement that one may leave out or take for another, by their words.
+    quantities: for a value, the numbers of the statement that one may leave out or take for another, by their words;
+        of a tuple the first is the right one, and the others may be taken for it.
     laws: what holds of every right answer, as functions of the answer that say whether it does, and of each what is
         said where it does not.
     notebook: the number of the notebook, as "05".
@@ -68,7 +69,7 @@ class Exercise:
     variables: Callable[..., Mapping[str, float]] | None = None
     terms: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     over: Callable[..., float] | None = None
-    quantities: Mapping[str, float] = field(default_factory=dict)
+    quantities: Mapping[str, float | tuple[float, ...]] = field(default_factory=dict)
     laws: Sequence[tuple[Callable[[Callable[..., Any]], bool], str]] = ()
     notebook: str = ""
 

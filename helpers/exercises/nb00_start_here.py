@@ -46,7 +46,7 @@ exercise("card_in_gb", 80 * 2**30 / 1e9, [
     (80 * (1.024**3 - 1), "That is by how much the two differ: how many GB are it in all?"),
     (80 * (2 - 1.024**3), "You took the difference off: the larger the unit, the smaller the number."),
     (87.4, "You added the 7.4 per cent as if they were GB: they are 7.4 % of the 80."),
-], unit="GB", tolerance=0.005, quantities={"the 80": 80})
+], unit="GB", tolerance=0.001, quantities={"the 80": 80})
 
 DAY = 24 * 60 * 60
 _FORWARD = "2 FLOPs per parameter and token are the forward pass alone: training goes backward, too."
@@ -71,7 +71,8 @@ exercise("tokens_before_deadline",
                     r.choice((312e12, 989.5e12)), r.uniform(0.1, 0.6)),
     equivalent_slips={"return delivered // (6 * parameters)": "whole tokens are an answer, too"})
 
-_RUN = {"the 6": 6, "the parameters": 8e9, "the tokens": 15e12, "the peak": 989.5e12, "the seconds of an hour": 3600}
+_RUN = {"the 6": 6, "the parameters": (8e9, 70e9), "the tokens": 15e12, "the peak": 989.5e12,
+        "the seconds of an hour": 3600}
 _FLOPS = 6 * 8e9 * 15e12
 parts("napkin_of_another",
     hours_on_the_napkin=part(_FLOPS / (989.5e12 * 0.5) / 3600, [
@@ -84,7 +85,7 @@ parts("napkin_of_another",
         (100 * 70e9 * 15e12 * 6 / (6.4e6 * 3600 * 989.5e12), "That is the MFU of the 70B: take this run's numbers."),
         (100 * _FLOPS / (1.3e6 * 3600 * 989.5e12 * 0.5), "That is the share of the napkin's MFU: take it of the peak."),
         (100 * _FLOPS / 3 / (1.3e6 * 3600 * 989.5e12), _FORWARD),
-    ], unit="%", tolerance=0.005, quantities=_RUN | {"the GPU-hours": 1.3e6}),
+    ], unit="%", tolerance=0.005, quantities=_RUN | {"the GPU-hours": (1.3e6, 6.4e6), "the 50 % of the napkin": 50}),
     equivalent_slips={
         "hours_on_the_napkin = flops / (989500000000000.0 * 0.5) // 3600": "whole hours are an answer, too",
         "hours_on_the_napkin = flops // (989500000000000.0 * 0.5) / 3600": "whole seconds are precise enough"})

@@ -251,7 +251,7 @@ parts("audit",
         (_MFU / 6 * 4, "4 FLOPs per parameter and token are the backward pass alone: the step goes forward, too."),
         (_MFU * 756 / 989.5, "989.5 TFLOP/s is the H100 SXM5, the one that is quoted most: which card is it here?"),
     ], tolerance=1e-2,
-    quantities={"the 64 cards": 64, "the 6 FLOPs per parameter and token": 6, "the 7 billion": 7e9}))
+    quantities={"the 64 cards": 64, "the 6 FLOPs": 6, "the 7 billion": 7e9, "the 470 000": 470e3, "the peak": 756e12}))
 
 def _adds_nothing(low_rank: Callable[..., torch.Tensor]) -> bool:
     """Whether x @ w remains where a is 0; of a result of another shape that says nothing."""

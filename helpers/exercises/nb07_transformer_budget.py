@@ -146,7 +146,8 @@ exercise("second_run", _DONE / _COULD, [
     (_DONE / _COULD / 3, "That is the forward pass alone: a training run goes backward, too."),
     (_COULD / _DONE, "The wrong way round: what was done, over what could have been."),
     (0.41, "So it was for Llama 3 405B. What do DeepSeek's own hours say?"),
-], tolerance=0.02, quantities={"the 6": 6, "the seconds of an hour": 3600})
+], tolerance=0.02, quantities={"the 6": 6, "the 37 billion": (37e9, 671e9), "the tokens": 14.8e12,
+    "the GPU-hours": 2.788e6, "the seconds of an hour": 3600, "the peak": 989.5e12})
 
 
 def _gated(inputs: float, wide: float) -> Callable[..., float]:
@@ -243,7 +244,8 @@ exercise("requests_that_fit", 45e9 // _CACHE, [
     (45e9 / (4096 * _PER_TOKEN), "That is for 4096 tokens, as on the page: these requests are longer."),
     (80e9 / _CACHE, "You gave all 80 GB to the caches: the weights are there, too."),
     (45e9 / _CACHE, "A request is served whole: is there room for a part of one?"),
-], tolerance=1e-3, quantities={"the 80 layers": 80, "the 8 heads": 8, "the 128 numbers": 128, "the 6000 tokens": 6000})
+], tolerance=1e-3, quantities={"the 80 layers": 80, "the 8 heads": 8, "the 128 numbers": 128, "keys and values": 2,
+    "the 2 bytes": 2, "the 6000 tokens": (6000, 4096), "the GB that are left": (45e9, 80e9, 115e9, 45 * 2**30)})
 
 _SCORES = 12 * 96 * 12288 * 2048 / (6 * 175e9)  # of GPT-3: attention over all else
 
