@@ -113,7 +113,7 @@ NUMBERS = {
         (
             lambda rows, cols, heads: rows + cols,
             lambda rows, cols, heads: 2 ** (rows + cols - 1).bit_length(),
-            "Yours is a power of two in every case, and the right one is not.",
+            "It is right only where the right answer is a power of two.",
         ),
         (
             lambda rows, cols, heads: cols - rows,
@@ -144,7 +144,67 @@ NUMBERS = {
         (
             right,
             lambda rows, cols, heads: 2 * right(rows, cols, heads) + 3,
-            "It is right but for a constant factor and a constant that is added.",
+            "It is right but for a factor of 2, and for a constant that is added.",
+        ),
+        (
+            product,
+            lambda rows, cols, heads: 2 * rows * cols * heads,
+            "It grows with `heads`, and should fall: is a quotient upside down, or a sign wrong?",
+        ),
+        (
+            product,
+            lambda rows, cols, heads: heads / rows / cols * math.log(2 + rows),
+            "Upside down: it grows with `heads`, and falls with `rows` and `cols`.",
+        ),
+        (
+            lambda rows, cols, heads: rows * cols**2,
+            lambda rows, cols, heads: rows**2 * cols,
+            "the right one times `rows`, divided by `cols`: is one taken for the other?",
+        ),
+        (
+            right,
+            lambda rows, cols, heads: right(rows, cols, 2 * heads),
+            "It is the right answer for twice `heads`.",
+        ),
+        (
+            right,
+            lambda rows, cols, heads: right(rows, rows - cols, heads),
+            "It is the right answer for `rows` - `cols` in place of `cols`.",
+        ),
+        (
+            right,
+            lambda rows, cols, heads: (6 * rows * cols, 4 * rows**2 * heads),
+            "One number is asked for, and you return several: their sum would be right.",
+        ),
+        (
+            right,
+            lambda rows, cols, heads: (6 * rows, heads),
+            "One number is asked for, and you return several.",
+        ),
+        (
+            lambda rows, cols, heads: (rows, cols),
+            lambda rows, cols, heads: rows,
+            "One number is not enough: return them all, in a tuple or a list.",
+        ),
+        (
+            lambda rows, cols, heads: rows * heads if cols > 9 else math.inf,
+            lambda rows, cols, heads: heads**1.5 * rows if cols > 9 else math.inf,
+            "Where the right answer is finite: In every case it is the right one times √`heads`.",
+        ),
+        (
+            lambda rows, cols, heads: rows * cols * (7 if heads == 1 else 1),
+            lambda rows, cols, heads: rows * cols * heads**2,
+            "Where `heads` is not 1: In every case it is the right one times `heads`².",
+        ),
+        (
+            lambda rows, cols, heads: rows if cols > 9 else math.inf,
+            lambda rows, cols, heads: math.inf,
+            "It is infinite in every case.",
+        ),
+        (
+            lambda rows, cols, heads: rows % 7 + heads % 3 + cols % 5,
+            lambda rows, cols, heads: rows % 7 + heads % 3 + cols % 5 + max(0, rows * cols * heads % 11 - 4),
+            ", else too large: what differs?",
         ),
         (
             right,
@@ -247,10 +307,21 @@ def test_each_law_holds_of_the_right_answer(exercise, holds):
     assert holds(exercise.oracle)
 
 
+ABOVE_AND_BELOW = {
+    lambda a, b, c: a / (12 * a * b + 4 * a**2 * c): "the MLP: twice; or all else, above it as well, half of it.",
+    lambda a, b, c: (
+        a / (right(a, b, c) + b * c)
+    ): "What you divide by has a term too many, that grows with `b` and `c`.",
+    lambda a, b, c: (a + b * c) / right(a, b, c): "What you divide has a term too many, that grows with `b` and `c`.",
+}
+
+
 def test_the_terms_below_a_bar_are_named(ask):
     over = {"over": lambda rows, cols, heads: rows, "terms": TERMS} | NUMBERS
     message = ask(lambda rows, cols, heads: rows / right(rows, cols, heads), lambda a, b, c: a / (6 * a * b), **over)
     assert message.endswith("All is right below the bar but attention: missing.")
+    for answer, words in ABOVE_AND_BELOW.items():
+        assert ask(lambda rows, cols, heads: rows / right(rows, cols, heads), answer, **over).endswith(words)
 
 
 def test_the_tensors_of_a_sum_are_named(ask):

@@ -227,6 +227,10 @@ def wrong_kind(attempt: Attempt) -> str | None:
         return "It has values and indices: take `.values`, or a reduction that has no indices, such as amax."
     if is_number(right) and isinstance(outcome, bool):
         return "A comparison gives True or False."
+    if is_number(right) and isinstance(outcome, list | tuple):
+        return _too_many(attempt)
+    if isinstance(right, list | tuple) and is_number(outcome):
+        return "One number is not enough: return them all, in a tuple or a list."
     if isinstance(right, torch.Tensor) and isinstance(outcome, tuple) and outcome == tuple(right.shape):
         return "That is the shape of the result: return the tensor itself."
     if isinstance(outcome, dict | set) and isinstance(right, list | tuple):
@@ -247,6 +251,23 @@ def _is_itself(outcome: Any, given: Any) -> bool:
     if isinstance(given, torch.Tensor):
         return isinstance(outcome, torch.Tensor) and outcome.dtype == given.dtype and torch.equal(outcome, given)
     return type(outcome) is type(given) and bool(outcome == given)
+
+
+_JOINED: dict[str, Callable[[Sequence[Any]], Any]] = {
+    "their sum": sum, "their product": math.prod, "the first divided by the second": lambda pair: pair[0] / pair[1],
+    "the second divided by the first": lambda pair: pair[1] / pair[0], "how many they are": len,
+    "the first": lambda several: several[0], "the last": lambda several: several[-1],
+    "the largest": max, "the smallest": min,
+}  # fmt: skip
+
+
+def _too_many(attempt: Attempt) -> str:
+    """Of several numbers where one is asked for, what of them would be right."""
+    for words, joined in _JOINED.items():
+        with suppress(Exception):
+            if attempt.is_right_with([joined(outcome) for outcome in attempt.outcomes]):
+                return f"One number is asked for, and you return several: {words} would be right."
+    return "One number is asked for, and you return several."
 
 
 def sometimes_dear(attempt: Attempt) -> str | None:
@@ -312,6 +333,8 @@ def constant(attempt: Attempt) -> str | None:
     is_one_word = len(words) == 1 and all(isinstance(plain(outcome), str | bool) for outcome in attempt.outcomes)
     if is_one_word and len(attempt.outcomes) > 2 and isinstance(attempt.rights[0], str | bool):
         return nearest_slip(attempt) or f"It says {printable(words.pop())} in every case."
+    if len(attempt.outcomes) > 2 and all(plain(outcome) == math.inf for outcome in attempt.outcomes):
+        return nearest_slip(attempt) or "It is infinite in every case."
     numbers = {mine for mine, _ in attempt.pairs}
     if len(numbers) != 1:
         return None
@@ -390,7 +413,33 @@ def sometimes_off_by_one(attempt: Attempt) -> str | None:
     return None
 
 
+def in_part(attempt: Attempt) -> str | None:
+    """What is wrong in the calls in which something holds, where it says nothing of all of them."""
+    calls = attempt.calls
+    for words, places in formulas.parts(calls, attempt):
+        chosen = [calls[place] for place in sorted(places)]
+        if not _FEWEST <= len(chosen) < len(calls) or all(one.is_right for one in chosen):
+            continue
+        exercise = replace(attempt.exercise, cases=[one.arguments for one in chosen], draw=None)
+        part = Attempt(exercise, [one.mine for one in chosen], attempt.answer)
+        said = next(filter(None, (_said(rule, part) for rule in _RULES_OF_A_PART)), None)
+        if said:
+            return f"Where {words}: {said}"
+    return None
+
+
 Rule = Callable[[Attempt], str | None]
+_FEWEST = 12  # calls from which something is read
+_RULES_OF_A_PART: tuple[Rule, ...] = (
+    usual_mistake,
+    formulas.named_terms,
+    constant_ratio,
+    constant_difference,
+    not_rounded,
+    formulas.factor,
+    formulas.exchanged,
+    formulas.rounded,
+)
 RULES: tuple[Rule, ...] = (usual_mistake,)
 RULES_OF_COSTS: tuple[Rule, ...] = (misplaced, nearest_slip, dear_ops, sometimes_dear, counted_by_op)
 RULES_OF_VALUES: tuple[Rule, ...] = (chosen_word, quantity)
@@ -433,6 +482,8 @@ RULES_OF_CALLS: tuple[Rule, ...] = (
     formulas.affine,
     formulas.sign,
     formulas.edge,
+    in_part,
+    formulas.wrong_way,
     tensors.moved,
     same_numbers,
     tensors.number_of_entries,
@@ -445,7 +496,6 @@ RULES_OF_CALLS: tuple[Rule, ...] = (
     tensors.too_narrow,
     tensors.rounded_on_the_way,
     formulas.one_term_errs,
-    formulas.powers_of_two,
     formulas.where_it_errs,
     tensors.where_it_errs,
     tensors.wherever,

@@ -7,6 +7,8 @@ import math
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,9 +16,9 @@ import torch
 
 from helpers.check.answers import Failed, difference, flat, is_number, plain
 from helpers.check.attempt import Attempt, Call
-from helpers.check.monomials import Monomial, fitted, is_plain, is_simple
+from helpers.check.monomials import Monomial, fitted, fraction_text, is_plain, is_simple
 from helpers.check.run import call
-from helpers.check.wording import call_text, numeral, sentence_list
+from helpers.check.wording import call_text, quoted, sentence_list
 from helpers.exercises import Exercise
 
 _BASES = 6  # calls of which a tensor is varied
@@ -76,7 +78,10 @@ def _can_vary(argument: Any) -> bool:
     )
 
 
-def _varied(inputs: Sequence[tuple[Any, ...]], place: int) -> Iterator[tuple[tuple[Any, ...], tuple[Any, ...]]]:
+_Pair = tuple[tuple[Any, ...], tuple[Any, ...]]
+
+
+def _varied(inputs: Sequence[tuple[Any, ...]], place: int) -> Iterator[_Pair]:
     """Pairs of arguments that differ in one place alone."""
     if isinstance(inputs[0][place], torch.Tensor):
         for base in inputs[:_BASES]:
@@ -96,9 +101,7 @@ def _fits(value: Any, other: Any) -> bool:
     return not isinstance(value, tuple) or len(value) == len(other)
 
 
-def _is_moved(
-    function: Callable[[tuple[Any, ...]], Any], varied: Sequence[tuple[tuple[Any, ...], tuple[Any, ...]]]
-) -> bool | None:
+def _is_moved(function: Callable[[tuple[Any, ...]], Any], varied: Sequence[_Pair]) -> bool | None:
     """Whether any pair of arguments gives different results; None if that is unknown."""
     unknown = not varied
     for first, second in varied:
@@ -115,7 +118,8 @@ def _dependence_text(attempt: Attempt, missing: list[str], wrong: list[str]) -> 
         return None
     monomial = _ratio(attempt)
     if not missing:
-        return f"Your result depends on {_names(wrong)}, and should not. {term(attempt) or ''}".rstrip()
+        more = term(attempt) or wrong_way(attempt) or ""
+        return f"Your result depends on {_names(wrong)}, and should not. {more}".rstrip()
     text = f"Your result does not depend on {_varied_names(attempt, missing)}"
     if set(missing) <= _used(attempt):
         text += ", though it is in there" if len(missing) == 1 else ", though they are in there"
@@ -163,7 +167,7 @@ def _used(attempt: Attempt) -> set[str]:
 
 
 def _names(names: Sequence[str]) -> str:
-    return sentence_list([f"`{name}`" for name in names])
+    return sentence_list(list(map(quoted, names)))
 
 
 # ---- Factors and terms.
@@ -181,9 +185,48 @@ def factor(attempt: Attempt) -> str | None:
     monomial = _ratio(attempt)
     if not monomial or not monomial.powers:
         return None
+    root = math.sqrt(max(abs(monomial.constant), 1 / abs(monomial.constant)))
+    if all(power in (2, -2) for power in monomial.powers.values()) and math.isclose(root, round(root), rel_tol=_CLOSE):
+        said = wrong_way(attempt)
+        if said:
+            return said
     sign = "minus " if monomial.constant < 0 else ""
     tells = is_simple(monomial.constant) or attempt.writes_any_of([monomial.constant, 1 / monomial.constant])
-    return f"In every case it is {sign}the right one {monomial.factors(tells)}."
+    return f"In every case it is {sign}the right one {monomial.factors(tells)}{monomial.exchange}"
+
+
+def wrong_way(attempt: Attempt) -> str | None:
+    """The arguments with which it grows and should fall, or the other way round."""
+    answer, exercise = attempt.answer, attempt.exercise
+    if not answer:
+        return None
+    wrong: dict[bool, list[str]] = {True: [], False: []}
+    for place, name in enumerate(attempt.names):
+        if not is_number(exercise.inputs[0][place]):
+            continue
+        varied = list(_varied(exercise.inputs, place))
+        mine = _grows(lambda arguments: answer.outcome(exercise, arguments), varied, place)
+        right = _grows(lambda arguments: call(exercise, exercise.oracle, arguments), varied, place)
+        if None not in (mine, right) and mine is not right:
+            wrong[bool(mine)].append(name)
+    if all(wrong.values()):
+        return f"Upside down: it grows with {_names(wrong[True])}, and falls with {_names(wrong[False])}."
+    for grows, words in ((True, "grows with {}, and should fall"), (False, "falls with {}, and should grow")):
+        if wrong[grows]:
+            return f"It {words.format(_names(wrong[grows]))}: is a quotient upside down, or a sign wrong?"
+    return None
+
+
+def _grows(function: Callable[[tuple[Any, ...]], Any], varied: Sequence[_Pair], place: int) -> bool | None:
+    """Whether a function always grows with an argument, or never falls; False for the opposite, None for neither."""
+    signs = set()
+    for first, second in varied:
+        one, other = plain(function(first)), plain(function(second))
+        if not is_number(one) or not is_number(other) or not math.isfinite(other - one):
+            return None
+        if one != other:
+            signs.add((other > one) == (second[place] > first[place]))
+    return signs.pop() if len(signs) == 1 else None
 
 
 def factor_but_for_rounding(attempt: Attempt) -> str | None:
@@ -211,22 +254,31 @@ def term(attempt: Attempt) -> str | None:
     """A term too many or missing: what it grows with."""
     if _ratio(attempt):
         return None
-    found = _difference(attempt, lambda number: number)
-    if found and found.powers:
+    over = attempt.exercise.over
+    tops = [over(*one.arguments) if over else 1.0 for one in attempt.calls]
+    found = _difference(attempt, [right for *_, right in attempt.formula], lambda mine, right, top: (mine, right))
+    if found:
         side = "too large" if found.constant > 0 else "too small"
         return f"In every case it is {side} by a term that {found.growth()}."
-    below = _difference(attempt, lambda number: 1 / number)
-    if below and below.powers:
-        what = "a term too many" if below.constant > 0 else "too few terms: one is missing"
-        return f"What you divide by has {what}."
+    below = _difference(attempt, tops, lambda mine, right, top: (top / mine, top / right))
+    if below:
+        what = "a term too many, that" if below.constant > 0 else "a term too few: one that"
+        return f"What you divide by has {what} {below.growth()}."
+    above = over and _difference(attempt, tops, lambda mine, right, top: (mine * top / right, top))
+    if above:
+        what = "a term too many, that" if above.constant > 0 else "a term too few: one that"
+        return f"What you divide has {what} {above.growth()}."
     return None
 
 
-def _difference(attempt: Attempt, turned: Callable[[float], float]) -> Monomial | None:
+def _difference(
+    attempt: Attempt, tops: Sequence[float], turned: Callable[[float, float, float], tuple[float, float]]
+) -> Monomial | None:
+    """By what two numbers made of each result, the right one, and what is above its bar, differ."""
     rows = attempt.formula
     if not rows or not all(mine and right for _, mine, right in rows):
         return None
-    pairs = [(turned(mine), turned(right)) for _, mine, right in rows]
+    pairs = [turned(mine, right, top) for (_, mine, right), top in zip(rows, tops, strict=True)]
     values = [mine - right for mine, right in pairs]
     rooms = [_LOST_DIGITS * max(abs(mine), abs(right)) for mine, right in pairs]
     # A term that can hardly be seen in most calls could be any.
@@ -235,7 +287,8 @@ def _difference(attempt: Attempt, turned: Callable[[float], float]) -> Monomial 
     rooms = [
         max(room, 1e-7 * abs(value)) if abs(value) > room else room for value, room in zip(values, rooms, strict=True)
     ]
-    return fitted([variables for variables, *_ in rows], values, rooms)
+    found = fitted([variables for variables, *_ in rows], values, rooms)
+    return found if found and found.powers else None
 
 
 def named_terms(attempt: Attempt) -> str | None:
@@ -265,7 +318,7 @@ def wrong_terms(exercise: Exercise, counts: Sequence[float]) -> str | None:
         return None
     if exercise.over and len(wrong) == 1 and 0 not in wrong.values():  # what is above the bar may be wrong as well
         ((words, count),) = wrong.items()
-        return f"Below the bar, {words}: {_count(count)}, beside the rest."
+        return f"Below the bar, {words}: {_count(count)}; or all else, above it as well, {_count(1 / count)}."
     where = " below the bar" if exercise.over else ""
     return f"All is right{where} but {'; '.join(f'{words}: {_count(count)}' for words, count in wrong.items())}."
 
@@ -285,7 +338,8 @@ def _count(count: float) -> str:
     usual = {0: "missing", 0.5: "half of it", 2: "twice", -1: "the wrong sign"}
     if count in usual:
         return usual[count]
-    return f"{numeral(count)} times" if abs(count) > 1 else f"{numeral(float(f'{count:.3g}'))} of it"
+    fraction = Fraction(count).limit_denominator(24)
+    return f"{fraction} times" if abs(count) > 1 else f"{fraction} of it"
 
 
 def _one_term(attempt: Attempt, table: np.ndarray, sums: list[float]) -> str | None:
@@ -298,7 +352,9 @@ def _one_term(attempt: Attempt, table: np.ndarray, sums: list[float]) -> str | N
         rooms = [1e-9 * abs(total) / abs(term) for total, term in zip(sums, table[:, place], strict=True)]
         monomial = fitted(rows, (mine / table[:, place]).tolist(), [max(room, 1e-9) for room in rooms])
         if monomial and monomial.powers and is_plain(monomial.constant) and monomial.constant > 0:
-            return f"All is right but {words}: yours is the right one {monomial.factors()}."
+            said = f"All is right but {words}: yours is the right one {monomial.factors()}{monomial.exchange}"
+            depends = dependence(attempt) if len(monomial.powers) > 1 else None
+            return depends if depends and "not depend on" in depends else said
     return None
 
 
@@ -333,7 +389,8 @@ def affine(attempt: Attempt) -> str | None:
         return None
     if any(not math.isclose(times * mine + more, right, rel_tol=_CLOSE) for mine, right in _numbers(rows)):
         return None
-    return "It is right but for a constant factor and a constant that is added."
+    factor_text = f"a factor of {fraction_text(max(times, 1 / times))}" if times > 0 else "a constant factor"
+    return f"It is right but for {factor_text}, and for a constant that is added."
 
 
 def _numbers(rows: Sequence[tuple[Any, float, float]]) -> list[tuple[float, float]]:
@@ -411,20 +468,61 @@ def _moves(
 
 
 def exchanged(attempt: Attempt) -> str | None:
-    """What is right with two arguments exchanged."""
-    exercise = attempt.exercise
-    outcomes = list(zip(exercise.inputs, attempt.outcomes, strict=True))
-    if len(outcomes) < 3:
+    """What is right for other arguments: two of them exchanged, or one taken for another amount."""
+    calls = attempt.calls
+    if len(calls) < 3:
         return None
-    for one, other in itertools.combinations(range(len(attempt.names)), 2):
-        if type(exercise.inputs[0][one]) is not type(exercise.inputs[0][other]):
-            continue
-        if all(
-            difference(mine, call(exercise, exercise.oracle, _swapped(arguments, one, other)), exercise) is None
-            for arguments, mine in outcomes
-        ):
-            return f"It would be right with {_names([attempt.names[one], attempt.names[other]])} exchanged."
+    for words, turned in _other_arguments(attempt):
+        if all(_is_right_for(attempt, one, turned) for one in calls):
+            return words
     return None
+
+
+_Turned = Callable[[tuple[Any, ...]], tuple[Any, ...]]
+
+
+def _other_arguments(attempt: Attempt) -> Iterator[tuple[str, _Turned]]:
+    """What may be taken for the arguments, in words, and as a function of them."""
+    first, names = attempt.exercise.inputs[0], attempt.names
+    for one, other in itertools.combinations(range(len(names)), 2):
+        if type(first[one]) is type(first[other]):
+            words = f"It would be right with {_names([names[one], names[other]])} exchanged."
+            yield words, partial(_swapped, one=one, other=other)
+    for place, name in enumerate(names):
+        if is_number(first[place]):
+            for words, function in _AMOUNTS.items():
+                yield (
+                    f"It is the right answer for {words.format(quoted(name))}.",
+                    partial(_with, place=place, function=function),
+                )
+            for other, another in enumerate(names):
+                if other != place and is_number(first[other]):
+                    words = f"It is the right answer for `{another}` - `{name}` in place of `{name}`."
+                    yield words, partial(_rest, place=place, other=other)
+
+
+_AMOUNTS: dict[str, Callable[[Any], Any]] = {
+    "twice {}": lambda number: 2 * number, "half of {}": lambda number: number / 2,
+    "one more than {}": lambda number: number + 1, "one less than {}": lambda number: number - 1,
+    "1 / {}": lambda number: 1 / number, "1 - {}": lambda number: 1 - number,
+    "8 times {}": lambda number: 8 * number, "an eighth of {}": lambda number: number / 8,
+    "{} squared": lambda number: number**2, "{} rounded down": math.floor, "{} rounded up": math.ceil,
+}  # fmt: skip
+
+
+def _is_right_for(attempt: Attempt, one: Call, turned: _Turned) -> bool:
+    exercise = attempt.exercise
+    with suppress(ArithmeticError, ValueError):
+        return difference(one.mine, call(exercise, exercise.oracle, turned(one.arguments)), exercise) is None
+    return False
+
+
+def _with(arguments: tuple[Any, ...], place: int, function: Callable[[Any], Any]) -> tuple[Any, ...]:
+    return (*arguments[:place], function(arguments[place]), *arguments[place + 1 :])
+
+
+def _rest(arguments: tuple[Any, ...], place: int, other: int) -> tuple[Any, ...]:
+    return _with(arguments, place, lambda number: arguments[other] - number)
 
 
 def _swapped(arguments: tuple[Any, ...], one: int, other: int) -> tuple[Any, ...]:
@@ -477,6 +575,20 @@ def edge(attempt: Attempt) -> str | None:
 Condition = tuple[str, set[int]]  # in words, and the calls in which it holds
 
 
+def parts(calls: Sequence[Call], attempt: Attempt) -> Iterator[Condition]:
+    """Conditions under which a formula may be another one: a finite answer, an argument that is or is not 1."""
+    yield "the right answer is finite", {i for i, one in enumerate(calls) if _is_finite(one.right)}
+    rows = [attempt.variables(one.arguments) for one in calls]
+    for name in rows[0]:
+        ones = {i for i, row in enumerate(rows) if row.get(name) == 1}
+        yield f"{quoted(name)} is not 1", set(range(len(calls))) - ones
+        yield f"{quoted(name)} is 1", ones
+
+
+def _is_finite(right: Any) -> bool:
+    return is_number(right) and math.isfinite(right)
+
+
 def _conditions(attempt: Attempt, calls: Sequence[Call]) -> Iterator[Condition]:
     yield from _of_the_right_one(calls)
     rows = [attempt.variables(one.arguments) for one in calls]
@@ -484,19 +596,22 @@ def _conditions(attempt: Attempt, calls: Sequence[Call]) -> Iterator[Condition]:
     for name in names:
         column = [row[name] for row in rows]
         for constant in (0, 1, 2):
-            yield f"`{name}` is {constant}", {i for i, value in enumerate(column) if value == constant}
+            yield f"{quoted(name)} is {constant}", {i for i, value in enumerate(column) if value == constant}
         for rest, word in ((0, "even"), (1, "odd")):
-            yield f"`{name}` is {word}", {i for i, value in enumerate(column) if value % 2 == rest}
-        for constant in (0, 1):
-            yield f"`{name}` is below {constant}", {i for i, value in enumerate(column) if value < constant}
+            yield f"{quoted(name)} is {word}", {i for i, value in enumerate(column) if value % 2 == rest}
+        for constant in range(4):
+            yield f"{quoted(name)} is below {constant}", {i for i, value in enumerate(column) if value < constant}
     for first, second in itertools.permutations(names, 2):
         pairs = [(row[first], row[second]) for row in rows]
-        yield f"`{first}` is `{second}`", {i for i, (one, other) in enumerate(pairs) if one == other}
-        yield f"`{first}` is larger than `{second}`", {i for i, (one, other) in enumerate(pairs) if one > other}
+        yield f"{quoted(first)} is {quoted(second)}", {i for i, (one, other) in enumerate(pairs) if one == other}
+        yield (
+            f"{quoted(first)} is larger than {quoted(second)}",
+            {i for i, (one, other) in enumerate(pairs) if one > other},
+        )
         divided = {
             i for i, (one, other) in enumerate(pairs) if other and math.isfinite(one / other) and one % other == 0
         }
-        yield f"`{second}` divides `{first}`", divided
+        yield f"{quoted(second)} divides {quoted(first)}", divided
 
 
 def _of_the_right_one(calls: Sequence[Call]) -> Iterator[Condition]:
@@ -505,20 +620,10 @@ def _of_the_right_one(calls: Sequence[Call]) -> Iterator[Condition]:
         for number, word in ((0, "0"), (1, "1"), (math.inf, "infinite")):
             yield f"the right answer is {word}", {i for i, right in enumerate(rights) if right == number}
         yield "the right answer is below 1", {i for i, right in enumerate(rights) if right < 1}
+        powers = {i for i, right in enumerate(rights) if right > 0 and math.frexp(right)[0] == 0.5}
+        yield "the right answer is a power of two", powers
     for said in sorted({right for right in rights if isinstance(right, str | bool)}, key=repr):
         yield f"the right answer is {said!r}", {i for i, right in enumerate(rights) if right == said}
-
-
-def powers_of_two(attempt: Attempt) -> str | None:
-    """That all numbers found are powers of two, and the right ones are not."""
-    rows = _numbers(attempt.formula)
-    if len(rows) < 8 or not all(mine.is_integer() and mine > 0 and right.is_integer() for mine, right in rows):
-        return None
-    mine_always = all(int(mine).bit_count() == 1 for mine, _ in rows)
-    right_always = all(int(right).bit_count() <= 1 for _, right in rows)
-    if mine_always and not right_always:
-        return "Yours is a power of two in every case, and the right one is not."
-    return None
 
 
 def sign(attempt: Attempt) -> str | None:
@@ -538,4 +643,14 @@ def one_right(attempt: Attempt) -> str | None:
         return None
     simplest = min(right, key=len)
     often = "in most calls" if len(right) > len(attempt.calls) / 2 else "in some calls"
-    return f"It is right {often}, as {simplest}: what differs?" if len(simplest) < 60 else None
+    else_ = _side(attempt)
+    return f"It is right {often}, as {simplest}{else_}: what differs?" if len(simplest) < 60 else None
+
+
+def _side(attempt: Attempt) -> str:
+    """The end of a sentence: on which side it is wrong, where that is always the same."""
+    wrong = [(plain(one.mine), one.right) for one in attempt.calls if not one.is_right]
+    if not all(is_number(mine) and is_number(right) and mine != right for mine, right in wrong):
+        return ""
+    sides = {mine > right for mine, right in wrong}
+    return (", else too large" if sides.pop() else ", else too small") if len(sides) == 1 else ""

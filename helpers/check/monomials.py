@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from helpers.check.wording import numeral, sentence_list
+from helpers.check.wording import numeral, quoted, sentence_list
 
 _EXACTLY = 1e-9  # relative
-_MOST_NAMES = 4
+_MOST_NAMES = 5
 _LARGEST_POWER = 3
 _NICE_DIGITS = 3  # of a constant or its inverse, behind the point
 _DENOMINATOR = 12  # of a plain fraction, at most
@@ -43,6 +43,12 @@ class Monomial:
         if below:
             parts.append(f"divided by {sentence_list(below)}")
         return ", ".join(parts)
+
+    @property
+    def exchange(self) -> str:
+        """The end of a sentence: a question where it is one variable over another."""
+        is_ratio = sorted(self.powers.values()) == [-1, 1] and math.isclose(self.constant, 1, rel_tol=_EXACTLY)
+        return ": is one taken for the other?" if is_ratio else "."
 
     def growth(self) -> str:
         """In words, what it grows with and what it falls with."""
@@ -92,10 +98,10 @@ def fraction_text(number: float) -> str:
 
 def _power(name: str, power: float) -> str:
     if power == 1:
-        return f"`{name}`"
+        return quoted(name)
     if power == 0.5:
-        return f"√`{name}`"
-    return f"`{name}`{_POWERS.get(power) or f'^{power:g}'}"
+        return f"√{quoted(name)}"
+    return f"{quoted(name)}{_POWERS.get(power) or f'^{power:g}'}"
 
 
 def fitted(

@@ -91,6 +91,11 @@ def _argument(thing: Any) -> str:
     return repr(thing) if loses_digits else text
 
 
+def quoted(name: str) -> str:
+    """A name as it is set off in a sentence: one of the code in backticks, words as they are."""
+    return name if " " in name else f"`{name}`"
+
+
 def tensor_is_small(tensor: torch.Tensor) -> bool:
     """Whether all its numbers fit into a sentence."""
     return tensor.numel() <= 6

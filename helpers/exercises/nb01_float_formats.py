@@ -104,7 +104,7 @@ exercise("first_missing_integer",
     (lambda fraction_bits: 2.0 ** (fraction_bits + 1) + 1,
      "Python's own float is a format as well, and misses that integer from 52 bits on: keep to integers."),
     ],
-    cases=[(7,), (10,), (23,), (2,), (52,)], draw=lambda r: (r.randint(1, 60),), tolerance=0)
+    cases=[(7,), (10,), (23,), (2,), (52,), (0,)], draw=lambda r: (r.randint(1, 60),), tolerance=0)
 
 
 def _running_sum(values: torch.Tensor, accumulator: torch.dtype, result: torch.dtype) -> torch.Tensor:
@@ -167,7 +167,7 @@ exercise("loss_scale",
                                  "gradients.abs().min()": gradients.abs().min().item()},
     cases=[(torch.tensor([1e-8, 2e-5, -3e-4]),), (torch.tensor([-3.0, 2.0, 1e-7]),), (torch.tensor([65504.0]),),
            (torch.tensor([65504.5]),), (torch.tensor([65510.0]),), (torch.tensor([1.9999]),),
-           (torch.tensor([63.968754]),), (torch.tensor([2.0, -1.0]),), (torch.full((100,), 1e-3),)],
+           (torch.tensor([63.968754]),), (torch.tensor([2.0, -1.0]),), (torch.full((100,), 1e-3),), (torch.tensor([[-7.0, 1.5], [0.5, 3.0]]),)],
     draw=lambda r: (torch.tensor([r.gauss(0, 1) for _ in range(r.randint(2, 9))]) * 10 ** r.uniform(-7, 6),))
 
 exercise("quantised_bytes",
@@ -255,5 +255,9 @@ exercise("round_to",
            (200000.0, 5, 10), (40000.0, 5, 10), (300.0, 4, 3), (-300.0, 4, 3), (257 + 2**-16, 8, 7), (1e-39, 8, 7),
            (0.0025, 3, 2)],
     draw=_draw_value,
+    variables=lambda value, exponent_bits, fraction_bits: {
+        "the value": value, "its magnitude": abs(value), "the gap there": _gap(value, exponent_bits, fraction_bits),
+        "the smallest normal number": 2.0 ** (2 - 2 ** (exponent_bits - 1)),
+        "the largest number": _largest(exponent_bits, fraction_bits)},
     equivalent_slips={"if abs(rounded) > (2 - 4.0 ** (-fraction_bits)) * 2.0 ** bias:":
           "what is rounded is a multiple of the gap, and the next one after the largest is 2 · 2^bias"})
