@@ -189,12 +189,17 @@ NUMBERS = {
         (
             lambda rows, cols, heads: rows * heads if cols > 9 else math.inf,
             lambda rows, cols, heads: heads**1.5 * rows if cols > 9 else math.inf,
-            "Where the right answer is finite: In every case it is the right one times √`heads`.",
+            "Where the right answer is finite and not 0: In every case it is the right one times √`heads`.",
         ),
         (
             lambda rows, cols, heads: rows * cols * (7 if heads == 1 else 1),
             lambda rows, cols, heads: rows * cols * heads**2,
             "Where `heads` is not 1: In every case it is the right one times `heads`².",
+        ),
+        (
+            lambda rows, cols, heads: rows * cols * heads,
+            lambda rows, cols, heads: rows * cols * heads + (heads == 1) * (rows * cols % 19),
+            "It is wrong only where `heads` is 1, and there not always.",
         ),
         (
             lambda rows, cols, heads: rows if cols > 9 else math.inf,

@@ -227,9 +227,9 @@ def wrong_kind(attempt: Attempt) -> str | None:
         return "It has values and indices: take `.values`, or a reduction that has no indices, such as amax."
     if is_number(right) and isinstance(outcome, bool):
         return "A comparison gives True or False."
-    if is_number(right) and isinstance(outcome, list | tuple):
+    if is_number(right) and isinstance(outcome, list | tuple) and len(attempt.outcomes) > 1:
         return _too_many(attempt)
-    if isinstance(right, list | tuple) and is_number(outcome):
+    if isinstance(right, list | tuple) and is_number(outcome) and len(attempt.outcomes) > 1:
         return "One number is not enough: return them all, in a tuple or a list."
     if isinstance(right, torch.Tensor) and isinstance(outcome, tuple) and outcome == tuple(right.shape):
         return "That is the shape of the result: return the tensor itself."

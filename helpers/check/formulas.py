@@ -23,6 +23,8 @@ from helpers.exercises import Exercise
 
 _BASES = 6  # calls of which a tensor is varied
 _MOST_ELEMENTS = 100_000
+_FEWEST_WRONG = 5  # calls that a condition is read from
+_MOSTLY = 0.6  # of the calls in which a condition holds
 _CLOSE = 1e-9  # relative: two results are the same
 _LOST_DIGITS = 1e-9  # of the larger number, where two nearly equal ones are subtracted
 
@@ -489,24 +491,22 @@ def _other_arguments(attempt: Attempt) -> Iterator[tuple[str, _Turned]]:
             words = f"It would be right with {_names([names[one], names[other]])} exchanged."
             yield words, partial(_swapped, one=one, other=other)
     for place, name in enumerate(names):
-        if is_number(first[place]):
-            for words, function in _AMOUNTS.items():
-                yield (
-                    f"It is the right answer for {words.format(quoted(name))}.",
-                    partial(_with, place=place, function=function),
-                )
-            for other, another in enumerate(names):
-                if other != place and is_number(first[other]):
-                    words = f"It is the right answer for `{another}` - `{name}` in place of `{name}`."
-                    yield words, partial(_rest, place=place, other=other)
+        if not is_number(first[place]):
+            continue
+        turned = partial(_with, place=place, most=2 * max(abs(given[place]) for given in attempt.exercise.inputs))
+        for words, function in _AMOUNTS.items():
+            yield f"It is the right answer for {words.format(quoted(name))}.", partial(turned, function=function)
+        for other, another in enumerate(names):
+            if other != place and is_number(first[other]):
+                words = f"It is the right answer for `{another}` - `{name}` in place of `{name}`."
+                yield words, partial(turned, function=operator.sub, other=other)
 
 
 _AMOUNTS: dict[str, Callable[[Any], Any]] = {
     "twice {}": lambda number: 2 * number, "half of {}": lambda number: number / 2,
     "one more than {}": lambda number: number + 1, "one less than {}": lambda number: number - 1,
     "1 / {}": lambda number: 1 / number, "1 - {}": lambda number: 1 - number,
-    "8 times {}": lambda number: 8 * number, "an eighth of {}": lambda number: number / 8,
-    "{} squared": lambda number: number**2, "{} rounded down": math.floor, "{} rounded up": math.ceil,
+    "{} rounded down": math.floor, "{} rounded up": math.ceil,
 }  # fmt: skip
 
 
@@ -517,12 +517,14 @@ def _is_right_for(attempt: Attempt, one: Call, turned: _Turned) -> bool:
     return False
 
 
-def _with(arguments: tuple[Any, ...], place: int, function: Callable[[Any], Any]) -> tuple[Any, ...]:
-    return (*arguments[:place], function(arguments[place]), *arguments[place + 1 :])
-
-
-def _rest(arguments: tuple[Any, ...], place: int, other: int) -> tuple[Any, ...]:
-    return _with(arguments, place, lambda number: arguments[other] - number)
+def _with(
+    arguments: tuple[Any, ...], place: int, most: float, function: Callable[[Any], Any], other: int | None = None
+) -> tuple[Any, ...]:
+    """The arguments with another number in a place. Raises ValueError for a large one: what if it is an exponent?"""
+    number = function(arguments[place]) if other is None else function(arguments[other], arguments[place])
+    if abs(number) > most:
+        raise ValueError("no usual argument")
+    return (*arguments[:place], number, *arguments[place + 1 :])
 
 
 def _swapped(arguments: tuple[Any, ...], one: int, other: int) -> tuple[Any, ...]:
@@ -564,20 +566,24 @@ def edge(attempt: Attempt) -> str | None:
     wrong = set(range(len(calls))) - right
     if min(len(right), len(wrong)) < (2 if len(calls) > 20 else 3):
         return None
-    for words, true in _conditions(attempt, calls):
+    conditions = list(_conditions(attempt, calls))
+    for words, true in conditions:
         if true == right:
             return f"It is right only where {words}."
         if true == wrong:
             return f"It is wrong only where {words}; else it is right."
-    return None
+    around = [(len(true), words) for words, true in conditions if wrong < true and len(true) <= len(calls) / 2]
+    size, words = min(around, default=(0, ""))
+    is_telling = len(wrong) >= max(_FEWEST_WRONG, _MOSTLY * size)
+    return f"It is wrong only where {words}, and there not always." if size and is_telling else None
 
 
 Condition = tuple[str, set[int]]  # in words, and the calls in which it holds
 
 
 def parts(calls: Sequence[Call], attempt: Attempt) -> Iterator[Condition]:
-    """Conditions under which a formula may be another one: a finite answer, an argument that is or is not 1."""
-    yield "the right answer is finite", {i for i, one in enumerate(calls) if _is_finite(one.right)}
+    """Conditions under which a formula may be another one: a usual answer, an argument that is or is not 1."""
+    yield "the right answer is finite and not 0", {i for i, one in enumerate(calls) if _is_usual(one.right)}
     rows = [attempt.variables(one.arguments) for one in calls]
     for name in rows[0]:
         ones = {i for i, row in enumerate(rows) if row.get(name) == 1}
@@ -585,8 +591,8 @@ def parts(calls: Sequence[Call], attempt: Attempt) -> Iterator[Condition]:
         yield f"{quoted(name)} is 1", ones
 
 
-def _is_finite(right: Any) -> bool:
-    return is_number(right) and math.isfinite(right)
+def _is_usual(right: Any) -> bool:
+    return is_number(right) and math.isfinite(right) and right != 0
 
 
 def _conditions(attempt: Attempt, calls: Sequence[Call]) -> Iterator[Condition]:
