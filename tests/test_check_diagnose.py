@@ -198,8 +198,8 @@ NUMBERS = {
         ),
         (
             lambda rows, cols, heads: rows * cols * heads,
-            lambda rows, cols, heads: rows * cols * heads + (heads == 1) * (rows * cols % 19),
-            "It is wrong only where `heads` is 1, and there not always.",
+            lambda rows, cols, heads: rows * cols * heads + (heads < 3) * (cols % 5),
+            "It is wrong only where `heads` is below 3, and there not always.",
         ),
         (
             lambda rows, cols, heads: rows if cols > 9 else math.inf,

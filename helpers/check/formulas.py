@@ -518,7 +518,7 @@ def _is_right_for(attempt: Attempt, one: Call, turned: _Turned) -> bool:
 
 
 def _with(
-    arguments: tuple[Any, ...], place: int, most: float, function: Callable[[Any], Any], other: int | None = None
+    arguments: tuple[Any, ...], place: int, most: float, function: Callable[..., Any], other: int | None = None
 ) -> tuple[Any, ...]:
     """The arguments with another number in a place. Raises ValueError for a large one: what if it is an exponent?"""
     number = function(arguments[place]) if other is None else function(arguments[other], arguments[place])

@@ -167,7 +167,8 @@ exercise("loss_scale",
                                  "gradients.abs().min()": gradients.abs().min().item()},
     cases=[(torch.tensor([1e-8, 2e-5, -3e-4]),), (torch.tensor([-3.0, 2.0, 1e-7]),), (torch.tensor([65504.0]),),
            (torch.tensor([65504.5]),), (torch.tensor([65510.0]),), (torch.tensor([1.9999]),),
-           (torch.tensor([63.968754]),), (torch.tensor([2.0, -1.0]),), (torch.full((100,), 1e-3),), (torch.tensor([[-7.0, 1.5], [0.5, 3.0]]),)],
+           (torch.tensor([63.968754]),), (torch.tensor([2.0, -1.0]),), (torch.full((100,), 1e-3),),
+           (torch.tensor([[-7.0, 1.5], [0.5, 3.0]]),)],
     draw=lambda r: (torch.tensor([r.gauss(0, 1) for _ in range(r.randint(2, 9))]) * 10 ** r.uniform(-7, 6),))
 
 exercise("quantised_bytes",
