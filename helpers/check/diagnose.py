@@ -255,7 +255,7 @@ def _is_itself(outcome: Any, given: Any) -> bool:
 
 _JOINED: dict[str, Callable[[Sequence[Any]], Any]] = {
     "their sum": sum, "their product": math.prod, "the first divided by the second": lambda pair: pair[0] / pair[1],
-    "the second divided by the first": lambda pair: pair[1] / pair[0], "how many they are": len,
+    "the second divided by the first": lambda pair: pair[1] / pair[0],
     "the first": lambda several: several[0], "the last": lambda several: several[-1],
     "the largest": max, "the smallest": min,
 }  # fmt: skip
@@ -446,6 +446,7 @@ RULES_OF_VALUES: tuple[Rule, ...] = (chosen_word, quantity)
 # These need several calls: of a single value they would give the answer away, and of costs they say nothing.
 RULES_OF_CALLS: tuple[Rule, ...] = (
     errors.raised,
+    tensors.number_of_entries,
     wrong_kind,
     reading.returns_at_once,
     reading.thrown_away,
@@ -486,7 +487,6 @@ RULES_OF_CALLS: tuple[Rule, ...] = (
     formulas.wrong_way,
     tensors.moved,
     same_numbers,
-    tensors.number_of_entries,
     tensors.reduced,
     tensors.sizes,
     tensors.decisions,
