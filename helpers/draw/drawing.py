@@ -133,10 +133,14 @@ def figure(width: float = WIDTH, height: float = 3.0, **panels: Any) -> tuple[Fi
 
 
 def canvas(height: float, title: str, xlabel: str = "", ylabel: str = "") -> tuple[Figure, Axes]:
-    """A figure of the full width with a title, higher for a second line; without labels for its axes it has none."""
+    """A figure of the full width with a title, higher for a second line; without labels for its axes it has none.
+
+    A title that is too long, as of a measurement that was disturbed, is broken.
+    """
     more_lines = (title + xlabel).count("\n")
     fig, ax = figure(height=min(height + 0.16 * more_lines, TALLEST))
-    ax.set(title=title, xlabel=xlabel, ylabel=ylabel)
+    ax.set(xlabel=xlabel, ylabel=ylabel)
+    ax.set_title(title, wrap=True)
     ax.axis("on" if xlabel or ylabel else "off")
     return fig, ax
 
