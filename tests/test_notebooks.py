@@ -16,7 +16,20 @@ from PIL import Image
 from helpers.exercises import EXERCISES, GUESSES
 from helpers.export.cells import folded
 from tests.tools import refresh, slips
-from tests.tools.course import NOTEBOOKS, ROOT, VIEW, exercises, guessed, keys, lesson, pace, read, sections, tags
+from tests.tools.course import (
+    NOTEBOOKS,
+    ROOT,
+    VIEW,
+    answers,
+    exercises,
+    guessed,
+    keys,
+    lesson,
+    pace,
+    read,
+    sections,
+    tags,
+)
 
 KNOWN_TAGS = {"nbval-ignore-output", "raises-exception", "exercise", "exercise-spec"}
 # A time of day, an object's address, a file's path or a version would differ on the next machine.
@@ -85,6 +98,14 @@ def test_stored(path, notebook):
     counts = [cell.execution_count for cell in code_cells(notebook)]
     assert counts == list(range(1, len(counts) + 1)), f"run: python -m tests.tools.refresh {path.name[:2]}"
     assert path.stat().st_size <= 900_000, f"{path.stat().st_size} bytes: draw less, or smaller figures"
+
+
+def test_a_guess_stores_what_is_said_after_it(path, notebook):
+    for cell in code_cells(notebook):
+        stored = " ".join(answers(cell))
+        for name in guessed(cell):
+            told = f"{cell.id} stores another answer than {name} has: run python -m tests.tools.refresh {path.name[:2]}"
+            assert GUESSES[name].because in stored, told
 
 
 def test_tags(notebook):

@@ -14,6 +14,7 @@ from helpers.export.cells import folded
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb"))
 VIEW = "application/vnd.resource-accounting.view+json"  # explore.MIME, without torch
+MEASURED = "Where this was measured, "  # so an answer of `compare` begins that a clock gave
 # What a kernel runs first where nothing measured is compared: every measurement takes a twentieth of its time, in one
 # round, and main memory is a sixteenth of what no cache holds, which takes as much less to fill.
 HURRY = """
@@ -125,6 +126,11 @@ def asked(stub: NotebookNode) -> str:
     if len(called) != 1 or not stub.source.splitlines()[-1].startswith("check("):
         raise ValueError(f"an exercise stub ends in its one check(...):\n{stub.source}")
     return called[0]
+
+
+def answers(cell: NotebookNode) -> list[str]:
+    """What pages show after a guess, of each output of a code cell; "" where it has none."""
+    return [output.get("metadata", {}).get("answer", "") for output in cell.outputs]
 
 
 def guessed(cell: NotebookNode) -> list[str]:
