@@ -308,12 +308,12 @@ def test_the_difference_is_named(ask, right, found, words):
 @pytest.mark.parametrize(
     ("right", "found", "words"),
     [
-        (2.0, 3.2, "3.2 is too large, by at most a factor of two"),
+        (2.0, 1.2, "1.2 is too small, by at most a factor of two"),
         (2.0, 0.45, "0.45 is too small, by at most a factor of ten"),
         (2.0, 30.0, "30 is too large, by more than a factor of ten"),
         (2.0, 3e9, "3e9 is too large, by more than a factor of a thousand"),
         (2.0, (3.2,), "(3.2,) is too large, by at most a factor of two"),
-        (2.0, Decimal("3.5"), "3.5 is too large, by at most a factor of two"),
+        (2.0, Decimal("1.3"), "1.3 is too small, by at most a factor of two"),
         (2.0, -2, "-2 has the wrong sign"),
         (2.0, math.inf, "inf is not it"),
         (-5, -1, "-1 is too small in magnitude, by at most a factor of ten"),

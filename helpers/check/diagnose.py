@@ -438,6 +438,7 @@ _RULES_OF_A_PART: tuple[Rule, ...] = (
     not_rounded,
     formulas.factor,
     formulas.exchanged,
+    formulas.for_another_amount,
     formulas.rounded,
 )
 RULES: tuple[Rule, ...] = (usual_mistake,)
@@ -480,6 +481,7 @@ RULES_OF_CALLS: tuple[Rule, ...] = (
     formulas.factor_but_for_rounding,
     tensors.some_factor,
     nearest_slip,
+    formulas.for_another_amount,
     formulas.affine,
     formulas.sign,
     formulas.edge,

@@ -469,27 +469,38 @@ def _moves(
 # ---- Exchanged arguments, rounding, and where it is right.
 
 
-def exchanged(attempt: Attempt) -> str | None:
-    """What is right for other arguments: two of them exchanged, or one taken for another amount."""
-    calls = attempt.calls
-    if len(calls) < 3:
-        return None
-    for words, turned in _other_arguments(attempt):
-        if all(_is_right_for(attempt, one, turned) for one in calls):
-            return words
-    return None
-
-
 _Turned = Callable[[tuple[Any, ...]], tuple[Any, ...]]
 
 
-def _other_arguments(attempt: Attempt) -> Iterator[tuple[str, _Turned]]:
-    """What may be taken for the arguments, in words, and as a function of them."""
+def exchanged(attempt: Attempt) -> str | None:
+    """What is right with two arguments exchanged."""
+    return _right_for(attempt, _exchanges(attempt))
+
+
+def for_another_amount(attempt: Attempt) -> str | None:
+    """What is right for an argument that is twice as large, one more, or what it leaves of another one."""
+    return _right_for(attempt, _other_amounts(attempt))
+
+
+def _right_for(attempt: Attempt, others: Iterator[tuple[str, _Turned]]) -> str | None:
+    calls = attempt.calls
+    if len(calls) < 3:
+        return None
+    return next((words for words, turned in others if all(_is_right_for(attempt, one, turned) for one in calls)), None)
+
+
+def _exchanges(attempt: Attempt) -> Iterator[tuple[str, _Turned]]:
+    """In words, and as a function of the arguments."""
     first, names = attempt.exercise.inputs[0], attempt.names
     for one, other in itertools.combinations(range(len(names)), 2):
         if type(first[one]) is type(first[other]):
             words = f"It would be right with {_names([names[one], names[other]])} exchanged."
             yield words, partial(_swapped, one=one, other=other)
+
+
+def _other_amounts(attempt: Attempt) -> Iterator[tuple[str, _Turned]]:
+    """In words, and as a function of the arguments."""
+    first, names = attempt.exercise.inputs[0], attempt.names
     for place, name in enumerate(names):
         if not is_number(first[place]):
             continue
