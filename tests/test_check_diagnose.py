@@ -162,9 +162,9 @@ NUMBERS = {
             "the right one times `rows`, divided by `cols`: is one taken for the other?",
         ),
         (
-            right,
-            lambda rows, cols, heads: right(rows, cols, 2 * heads),
-            "It is the right answer for twice `heads`.",
+            lambda rows, cols, heads: rows * cols % (heads + 7),
+            lambda rows, cols, heads: rows * cols % (heads + 8),
+            "It is the right answer for one more than `heads`.",
         ),
         (
             right,
