@@ -2,7 +2,6 @@
 
 import copy
 import csv
-import os
 import re
 import subprocess
 import sys
@@ -95,8 +94,9 @@ def test_a_class_gets_a_folder_that_runs_and_gives_nothing_away(tmp_path, monkey
     ours = (ROOT / "README.md").read_text("utf-8")
     (start,) = re.findall(r"<!-- open -->\n(```.*?```)", ours, re.DOTALL)
     assert start.replace(START.name, two[0]) in texts[tmp_path / "class" / "README.md"]
-    environment = os.environ | {"PYTHONPATH": str(tmp_path / "class")}
-    ran = subprocess.run([sys.executable, "-m", "helpers.progress"], env=environment, capture_output=True, text=True)
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    monkeypatch.chdir(tmp_path / "class")  # where Python finds these helpers before any others
+    ran = subprocess.run([sys.executable, "-m", "helpers.progress"], capture_output=True, text=True)
     assert NOTEBOOKS[2].stem in ran.stdout and START.stem not in ran.stdout
     listed = tomllib.loads((tmp_path / "class" / "pyproject.toml").read_text("utf-8"))
     needed = [listed["project"]["readme"], listed["tool"]["flit"]["external-data"]["directory"]]
