@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 import tomllib
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import nbformat
 import pytest
@@ -199,26 +199,66 @@ LIMITS = marks.Limits(cell=300, total=900, memory=4 * 10**9, jail=marks.jail())
 
 
 def test_a_file_that_is_no_notebook_of_the_course_is_a_row(tmp_path):
-    (tmp_path / "ann").mkdir()
+    for name in ("ann", "cyd", "dan"):
+        (tmp_path / name).mkdir()
     (tmp_path / "ben.txt").write_text("My dog ate it.")
-    (tmp_path / "cyd").mkdir()
     nbformat.write(new_notebook(cells=[new_code_cell("1")]), tmp_path / "cyd" / "00_start_here.ipynb")
-    rows = [
-        row
-        for student, file, folder in marks.submissions(tmp_path)
-        for row in marks.mark(file, folder, student, LIMITS)
-    ]
-    assert [(row.student, row.verdict) for row in rows] == [(name, "not run") for name in ("ann", "ben", "cyd")]
-    assert rows[1].sentence.startswith("This is no notebook (") and rows[2].sentence.endswith("of the course.")
+    (tmp_path / "dan" / "00.html").write_text("<p>")
+    (tmp_path / "eve.ipynb").write_text('{"cells": [')
+    rows = [row for one in marks.submissions(tmp_path) for row in marks.mark(one[1], one[2], one[0], LIMITS)]
+    expected = {
+        "ann": "The folder is empty.",
+        "ben": "This is no .ipynb.",
+        "cyd": "This is no notebook of the course.",
+        "dan": "The folder holds no .ipynb, only 00.html.",
+        "eve": "The file is cut off or damaged (NotJSONError): ask for it again.",
+    }
+    assert {row.student: row.sentence for row in rows} == expected
+    assert {row.verdict for row in rows} == {"not run"}
+    assert {(total.exercises, total.points) for total in marks.totals(rows)} == {(0, 0)}
 
 
 def test_the_table_is_harmless_in_a_spreadsheet_and_in_a_browser(tmp_path):
-    row = marks.Row("=1+1", "00.ipynb", "<b>", "not yet", "<script>alert(1)</script>")
-    table, page = marks.write([row], tmp_path, "Nothing is protected.")
+    row = marks.Row("=1+1", "00.ipynb", "Exercise 1", "<b>", "not yet", 0, 1, "<script>alert(1)</script>")
+    table, _, page = marks.write([row], tmp_path, "Nothing is protected.")
     with table.open(encoding="utf-8-sig") as file:
-        assert list(csv.reader(file))[1] == ["'=1+1", "00.ipynb", "<b>", "not yet", "<script>alert(1)</script>"]
+        (line,) = csv.DictReader(file)
+    assert line["student"] == "'=1+1" and line["sentence"] == row.sentence and "code" not in line
     html = page.read_text("utf-8")
     assert "<script" not in html and "&lt;script&gt;" in html and "src=" not in html
+
+
+def row(student, name, verdict, right=0, parts=1, code=""):
+    return marks.Row(student, "03.ipynb", "Exercise 1", name, verdict, right, parts, "A sentence.", code=code)
+
+
+def test_totals_take_the_better_of_two_and_the_share_of_what_is_partly_right(tmp_path):
+    rows = [row("ann", "a", "correct", 1), row("ann", "b", "partly", 7, 8), row("ben", "a", "not yet")]
+    rows += [row("ben", "b", "look", 8, 8), row("ann", "a", "not yet"), row("cyd", "", "not run", 0, 0)]
+    assert [tuple(asdict(one).values()) for one in marks.totals(rows)] == [
+        ("ann", 2, 1, 1, 0, 1.88),
+        ("ben", 2, 0, 0, 1, 0),
+        ("cyd", 2, 0, 0, 0, 0),
+    ]
+    _, table, page = marks.write(rows, tmp_path, "")
+    assert table.read_text("utf-8-sig").splitlines()[1] == "ann,2,1,1,0,1.88"
+    assert "◐ 7/8" in page.read_text("utf-8") and "<td></td><td>A sentence.</td>" in page.read_text("utf-8")
+
+
+def test_those_who_wrote_the_same_are_named():
+    rows = [row(student, "a", "correct", 1, code="return x") for student in ("ann", "ben", "cyd", "ben")]
+    rows += [row("dan", "a", "correct", 1, code="return y"), row("eve", "a", "not yet"), row("fay", "a", "not yet")]
+    same = [one.same_text_as for one in marks.compared(rows)]
+    assert same == ["ben, cyd", "ann, cyd", "ann, ben", "ann, cyd", "", "", ""]
+
+
+def test_of_an_exercise_with_parts_the_right_ones_are_counted():
+    given = list(right(EXERCISES["eight_rewrites"])[0](*EXERCISES["eight_rewrites"].parts["a"].inputs[0]))
+    assert check("eight_rewrites", lambda *_: given).right_parts < len(given)
+    words = right(EXERCISES["enforced"])
+    assert check("enforced", *words).status == "correct"
+    assert check("enforced", *words[:3], ..., ...).right_parts == 3
+    assert check("enforced", *words[:3], "raises", "raises").right_parts >= 3
 
 
 def lesson(**stubs):
@@ -237,7 +277,7 @@ def marked(tmp_path, notebook):
     nbformat.write(notebook, file)
     rows = marks.mark(file, file.parent, "ann", LIMITS)
     assert [path.name for path in file.parent.iterdir()] == [file.name]
-    return {row.exercise: (row.verdict, row.sentence) for row in rows}
+    return {row.name: (row.verdict, row.sentence) for row in rows}
 
 
 SOLUTIONS = {task.name: task.solution for task in exercises(read(START))}
@@ -257,7 +297,7 @@ def test_right_and_wrong_answers_are_marked_as_the_check_would_and_nothing_leave
     expected = dict.fromkeys(SOLUTIONS, "correct") | dict.fromkeys(wrong_ones, "not yet")
     assert {name: verdict for name, (verdict, _) in found.items()} == expected
     assert "devices_needed(" in found["devices_needed"][1]
-    assert found["fastest_writing"][1].startswith("Its cell raised ")
+    assert found["fastest_writing"][1].startswith("the cell stopped")
     assert not LIMITS.jail or "Network is unreachable" in found["fastest_writing"][1]
 
 
@@ -314,7 +354,26 @@ def test_a_hostile_notebook_earns_what_its_answers_earn(tmp_path, impatient):
     )
     assert found["card_in_gb"][1] != "correct." and "KeyError" in found["tokens_before_deadline"][1]
     assert found["devices_needed"][1] == "It had not come to an end after 2 seconds."
-    assert "the notebook names EXERCISES" in found["fastest_writing"][1]
+    assert " names EXERCISES, " in found["fastest_writing"][1]
+
+
+READS = """
+import helpers
+place = helpers.__path__[0] + "/exer" + "cises/nb00_start_here.py"
+secret = open(place).read()
+"""
+HIDES = """
+from importlib import import_module
+devices_needed = import_module("helpers.exer" + "cises.nb00_start_here").devices
+check(devices_needed)
+"""
+
+
+@pytest.mark.slow
+def test_a_notebook_that_hides_where_it_reads_the_answers_is_to_be_looked_at(tmp_path):
+    found = marked(tmp_path, lesson(card_in_gb=READS + SOLUTIONS["card_in_gb"], devices_needed=HIDES))
+    assert found["card_in_gb"][0] == "look" and "read a file of helpers/exercises" in found["card_in_gb"][1]
+    assert found["devices_needed"][0] == "not yet" and "has no attribute 'devices'" in found["devices_needed"][1]
 
 
 @pytest.mark.slow

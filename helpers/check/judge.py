@@ -30,11 +30,15 @@ _MARKS: dict[Status, tuple[str, str]] = {
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a check has to say. `status` is "correct", "not attempted" or "not yet"."""
+    """What a check has to say. `status` is "correct", "not attempted" or "not yet".
+
+    right_parts: how many parts are right, of an exercise of several that is not right as a whole.
+    """
 
     exercise: str
     status: Status
     message: str
+    right_parts: int = 0
 
     def __repr__(self) -> str:
         return f"{_MARKS[self.status][0]} {self.exercise}: {self.message}"
@@ -57,6 +61,7 @@ _TELLING = (
 class _Judgement(NamedTuple):
     status: Status
     message: str
+    right_parts: int = 0
 
 
 _CORRECT = _Judgement("correct", "correct.")
@@ -237,10 +242,11 @@ def _judge_parts(exercise: Exercise, answers: tuple[Any, ...], place: Sandbox) -
             return _TODO
         return _not_yet(f"expected {len(parts)} answers, got {len(answers)}.")
     judged = {name: _judge(parts[name], (answer,), place) for name, answer in zip(parts, answers, strict=True)}
+    summed_up = _summed_up(judged)
     exchanged = _exchanged(parts, answers)
     if exchanged:
-        return _not_yet(f"{sentence_list(exchanged)} are exchanged.")
-    return _summed_up(judged)
+        return summed_up._replace(status="not yet", message=f"{sentence_list(exchanged)} are exchanged.")
+    return summed_up
 
 
 def _exchanged(parts: Mapping[str, Exercise], answers: tuple[Any, ...]) -> list[str]:
@@ -297,8 +303,9 @@ def _summed_up(judged: dict[str, _Judgement]) -> _Judgement:
     if len(names["not yet"]) == 1 and names["correct"]:
         del heads["not right yet"]  # it is told by its sentence
     counts = "; ".join(f"{head}: {', '.join(names[status])}" for head, status in heads.items() if names[status])
+    right_parts = len(names["correct"])
     if not names["not yet"]:
-        return _Judgement("not attempted", f"{counts}.")
+        return _Judgement("not attempted", f"{counts}.", right_parts)
     first = names["not yet"][0]
     said = f"{first}: {judged[first].message}"
-    return _not_yet(first_short(f"{counts}. {said}", said))
+    return _Judgement("not yet", first_short(f"{counts}. {said}", said), right_parts)

@@ -18,11 +18,11 @@ from helpers.export.cells import slide_type
 
 _COURSE = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((_COURSE / "notebooks").glob("[0-9][0-9]_*.ipynb"))
-_SOLUTION = "<details><summary>Solution<"
+SOLUTION = "<details><summary>Solution<"
 _LINK = re.compile(r"\[([^]]+)\]\((\d\d_\w+\.ipynb)\)")  # to another lesson
 # What a class needs beside the notebooks, to install and to run them. The checks compare with what `helpers` holds.
-_BESIDE = ("helpers", ".jupyter", "requirements.txt", ".github/constraints.txt", "pyproject.toml", "environment.yml")
-_BESIDE += (".binder", ".devcontainer", ".gitignore", "LICENSE")
+_BESIDE = ["helpers", ".jupyter", "requirements.txt", ".github/constraints.txt", "pyproject.toml", "LICENSE"]
+_BESIDE += ["environment.yml", ".binder", ".devcontainer", ".gitignore"]
 _SHARED = 5  # cells that tell a notebook of the course from another; every lesson has seventy
 _TEST = """# The marks of the exercise above are made here. Leave this cell as it is.
 ### BEGIN HIDDEN TESTS
@@ -71,7 +71,7 @@ def for_students(notebook: NotebookNode) -> NotebookNode:
     Stubs, hints, guesses and pictures stay.
     """
     notebook.cells = [
-        cell for cell in notebook.cells if slide_type(cell) != "notes" and not cell.source.startswith(_SOLUTION)
+        cell for cell in notebook.cells if slide_type(cell) != "notes" and not cell.source.startswith(SOLUTION)
     ]
     for cell in notebook.cells:
         for output in cell.get("outputs", ()):
