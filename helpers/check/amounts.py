@@ -53,9 +53,11 @@ def scale(unit: str) -> tuple[float, str]:
 
 
 _NUMBER = re.compile(r"([-+]?(?:\d[\d_,]*)?\.?\d+\.?(?:e[-+]?\d+)?) *(%?)(.*)", re.IGNORECASE)
-_FRACTION = re.compile(r"([-+]?\d+) ?/ ?(0*[1-9]\d*)")
 _SUPERSCRIPTS = {ord(high): low for high, low in zip("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789", strict=True)}
-_POWER = re.compile(r"^(?:([-+]?\d[\d.]*) ?(?:[×·*x]|times) ?)?(2|10) ?(?:\^|\*\*) ?([-+]?\d{1,3})")
+_ONE = r"[-+]?(?:\d[\d_]*\.?\d*|\.\d+)(?:e[-+]?\d+)?"
+_POWER = re.compile(rf"({_ONE})(?: ?(?:\^|\*\*) ?([-+]?\d{{1,3}}))?", re.IGNORECASE)
+_TIMES_OR_OVER = re.compile(r" ?(times|[×·/x]|(?<!\*)\*(?!\*)) ?", re.IGNORECASE)
+_PRODUCT = re.compile(rf"^{_POWER.pattern}(?:{_TIMES_OR_OVER.pattern}{_POWER.pattern})*(?![\d.,])", re.IGNORECASE)
 
 
 def amount(text: str, unit: str) -> float | None:
@@ -63,8 +65,8 @@ def amount(text: str, unit: str) -> float | None:
 
     >>> amount("40 MB", "B"), amount("3/4", ""), amount("half a year", "days"), amount("40B", "billion parameters")
     (40000000.0, 0.75, 182.625, 40.0)
-    >>> amount("forty", "%"), amount("4 × 10⁷", "FLOP"), amount("2^10 B", "KiB")
-    (40.0, 40000000.0, 1.0)
+    >>> amount("forty", "%"), amount("4 × 10⁷", "FLOP"), amount("2^10 B", "KiB"), amount("3 x 2^4 / 6", "")
+    (40.0, 40000000.0, 1.0, 8.0)
 
     Where no unit is asked for, it may be any word but one that is a unit of something else: "22 requests".
     """
@@ -73,8 +75,6 @@ def amount(text: str, unit: str) -> float | None:
     text = _in_digits(text)
     if re.fullmatch(r"[-+]?(nan|inf|infinity)", text, re.IGNORECASE):
         return float(text)
-    if fraction := _FRACTION.fullmatch(text):
-        return int(fraction[1]) / int(fraction[2])
     match = _NUMBER.fullmatch(text)
     if not match or re.search(r",(?!\d{3}(?!\d)).*,", match[1]):  # "2,3,3" is a list
         return None
@@ -90,16 +90,32 @@ def _in_digits(text: str) -> str:
     text = re.sub(r"^an?(?=\s+\S)", "1", text, flags=re.IGNORECASE)
     text = re.sub(r"^[A-Za-z]+", lambda word: str(_WORDS.get(word[0].casefold(), word[0])), text)
     text = re.sub(r"(?<=\d)[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+", lambda high: f"^{high[0].translate(_SUPERSCRIPTS)}", text)
-    text = _POWER.sub(_of_power, text)
+    text = _PRODUCT.sub(_of_product, text)
     text = re.sub(r" ?per ?cent$", "%", text)
     text = re.sub(r"(?<=\d) (?=\d{3}\b)", "", text)  # 85 900 000
     return re.sub(r"(?<=\d) ?(?:times|x)$", "", text)
 
 
-def _of_power(match: re.Match[str]) -> str:
-    """A power of ten or two, or a multiple of it, as one number."""
-    times, base, exponent = match[1] or "1", match[2], match[3]
-    return f"{times}e{exponent}" if base == "10" else repr(float(times) * 2.0 ** int(exponent))
+def _of_product(match: re.Match[str]) -> str:
+    """A product, quotient or power as one number; a single number, and what divides by zero, as it is written."""
+    written = match[0]
+    if re.fullmatch(_ONE, written, re.IGNORECASE):
+        return written
+    first, *others = _TIMES_OR_OVER.split(written)
+    try:
+        value = _of_power(first)
+        for sign, factor in zip(others[::2], others[1::2], strict=True):
+            value = value / _of_power(factor) if sign == "/" else value * _of_power(factor)
+    except (ZeroDivisionError, OverflowError):
+        return written
+    return repr(value)
+
+
+def _of_power(written: str) -> float:
+    match = _POWER.fullmatch(written)
+    assert match
+    exponent = int(match[2] or 1)
+    return float(f"1e{exponent}") if match[1] == "10" else float(match[1]) ** exponent
 
 
 def _number(digits: str) -> float:

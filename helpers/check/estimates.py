@@ -35,16 +35,13 @@ class Estimate(NamedTuple):
 def estimate(thing: Any, unit: str) -> Estimate | None:
     """The numbers of that unit which a guess allows; None for anything else.
 
-    >>> estimate("about 40", "%"), estimate("38 to 43 GB", "B"), estimate((38, 43), "")
-    (Estimate(low=40.0, high=40.0), Estimate(low=38000000000.0, high=43000000000.0), Estimate(low=38, high=43))
+    >>> estimate("about 40", "%"), estimate("38 to 43 GB", "B")
+    (Estimate(low=40.0, high=40.0), Estimate(low=38000000000.0, high=43000000000.0))
+
+    Two numbers are no range, since Python reads the 27,6 of a German so.
     """
     thing = _single(plain(thing))
-    if isinstance(thing, list | tuple) and len(thing) == 2:
-        ends = [number(end, unit) for end in thing]
-    elif isinstance(thing, str):
-        ends = next(_ends(_unhedged(thing), unit), [])
-    else:
-        ends = [number(thing, unit)]
+    ends = next(_ends(_unhedged(thing), unit), []) if isinstance(thing, str) else [number(thing, unit)]
     found = [end for end in ends if end is not None]
     return Estimate(min(found), max(found)) if found and len(found) == len(ends) else None
 

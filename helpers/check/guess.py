@@ -21,6 +21,7 @@ _LARGE_COUNT = 100
 _LARGEST_COUNT = 1000  # whole numbers from here on are no counts, but amounts
 _TWO_LINES = 240  # characters of a plain text in a notebook; the reason gives way to what the guess did
 _MEASURED_RATIO = 0.25  # relative, since measurements scatter
+_SPELLINGS = "a decimal has a point, as 27.6, thousands have no comma, and a range is written 6 to 27"
 
 
 class Comparison(str):
@@ -105,14 +106,24 @@ def _asked_again(guess: Any, value: Any, unit: str, listed: Guess) -> str | None
     if number(value, unit) is not None:
         if estimate(guess, unit) is not None:
             return None
+        if isinstance(guess, list | tuple):
+            return f"{printable(guess)} is no single number: {_SPELLINGS}."
         of_unit = f" of {unit}" if unit else ""
-        example = "2.5e9" if unit in ("B", "FLOP", "B/s", "FLOP/s") else "3"
-        return f"{printable(guess)} cannot be read as a number{of_unit}: write one, such as {example}."
+        return f"{printable(guess)} cannot be read as a number{of_unit}: write one, such as {_example(unit)}."
     if isinstance(value, str):
         return _asked_for_words(guess, sorted({value, *words}))
     if several(guess) is None:
         return f"Several numbers are asked for, and {printable(guess)} is none: write them as (1, 2)."
     return None
+
+
+def _example(unit: str) -> str:
+    """A number of that unit, as a guess may be written."""
+    factor, base = scale(unit)
+    if not unit:
+        return "3, 1/2 or 4e-7"
+    is_large = factor == 1 and base in ("B", "FLOP", "B/s", "FLOP/s")
+    return "2.5e9" if is_large else "3"
 
 
 def _asked_for_words(guess: Any, words: Sequence[str]) -> str | None:
@@ -187,7 +198,9 @@ class _Prediction:
             return f"You predicted {printable(self.guess)}; here it cannot be measured."
         if not self.numbers or not self.estimate or self.right is None:
             verdict = "as predicted" if self.is_right else "not as predicted"
-            return f"You predicted {printable(self.guess)}; it is {printable(self.value)}: {verdict}."
+            is_finite = self.right is not None and math.isfinite(self.right)
+            found = _with_unit(self.right, self.unit) if is_finite else printable(self.value)
+            return f"You predicted {printable(self.guess)}; it is {found}: {verdict}."
         ends = [_with_unit(end, self.unit) for end in dict.fromkeys(self.estimate)]
         value_text = _with_unit(self.right, self.unit)
         return f"You predicted {' to '.join(ends)}; it is {value_text}: {self._distance(*self.numbers)}."
