@@ -716,3 +716,12 @@ LISTS = {"cases": [(n,) for n in range(2, 9)]}
 )
 def test_lists_and_decisions(ask, unread, right, answer, sentence):
     assert ask(right, answer, **LISTS).endswith(sentence)
+
+
+def test_a_mistake_that_is_seen_in_a_part_of_a_result_is_not_looked_for_in_a_part_of_the_calls(unread):
+    def flat_roof(peak, bandwidth, low, high):
+        middle = [peak / bandwidth] if low < peak / bandwidth < high else []
+        return [(place, peak) for place in (low, *middle, high)]
+
+    message = check("roof_points", flat_roof).message
+    assert message.endswith("In each entry the first number is right, and the second is not.")

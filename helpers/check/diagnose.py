@@ -420,7 +420,9 @@ def in_part(attempt: Attempt) -> str | None:
         chosen = [calls[place] for place in sorted(places)]
         if not _FEWEST <= len(chosen) < len(calls) or all(one.is_right for one in chosen):
             continue
-        exercise = replace(attempt.exercise, cases=[one.arguments for one in chosen], draw=None)
+        mistakes = [mistake for mistake in attempt.exercise.mistakes if not mistake.seen_in]
+        cases = [one.arguments for one in chosen]
+        exercise = replace(attempt.exercise, cases=cases, draw=None, mistakes=mistakes)
         part = Attempt(exercise, [one.mine for one in chosen], attempt.answer)
         said = next(filter(None, (_said(rule, part) for rule in _RULES_OF_A_PART)), None)
         if said:
