@@ -16,23 +16,27 @@ from nbformat.v4 import new_code_cell, new_markdown_cell
 
 _STASH = "refs/stash"
 # Git takes changes of two neighbouring lines for one change, so while it merges, a line that is always the same stands
-# between any two.
+# between any two. And a comment has a line to itself, so that an answer survives where the course words that anew.
 _BETWEEN = "\x1f\n"
+_COMMENT = "\n\x1e\n#"
 _NOTE = "**Yours, from before the update.** The course has changed this cell, or left it out: copy what you need.\n\n"
 
 
-def merge(base: NotebookNode, mine: NotebookNode, new: NotebookNode) -> int:
+def merge(base: NotebookNode, mine: NotebookNode, new: NotebookNode) -> list[str]:
     """Bring into `new`, in place, what you wrote: what `mine` has and `base`, from which it began, has not.
 
     A cell that you changed is changed in `new`, too, and one that you added follows the cell that it followed. Where
-    the course changed the same lines, or the cell is gone, your text stands in a note beside it. Returns the number of
-    such notes.
+    the course changed the same lines, or the cell is gone, your text stands in a note beside it. Returns where in
+    `mine` each of these cells was, such as "section 2" or "Exercise 3".
     """
     began = {cell.id: cell for cell in base.cells}
     counterparts = {_key(cell): cell for cell in new.cells}
     texts = {cell.source for cell in new.cells}
-    place, notes = 0, 0  # `place`: after the last cell that both have
+    place = 0  # after the last cell that both have
+    heading = "the opening"
+    notes = []
     for cell in mine.cells:
+        heading = _heading(cell) or heading
         before = began.get(cell.get("id"))
         after = counterparts.get(_key(before or cell))
         if after is not None:
@@ -49,7 +53,7 @@ def merge(base: NotebookNode, mine: NotebookNode, new: NotebookNode) -> int:
         if added.source in texts:
             continue
         if before is not None:
-            notes += 1
+            notes.append(heading)
         new.cells.insert(place, added)
         place += 1
     return notes
@@ -61,17 +65,25 @@ def _key(cell: NotebookNode) -> str:
     return asked.group() if asked and cell.cell_type == "code" else cell.source
 
 
+def _heading(cell: NotebookNode) -> str:
+    """What begins with a cell, as "section 2" or "Exercise 3"; "" where nothing does."""
+    begun = re.match(r"##+ (?:(\d+)\.|([^.\n]+))", cell.source) if cell.cell_type == "markdown" else None
+    if not begun:
+        return ""
+    return f"section {begun[1]}" if begun[1] else begun[2]
+
+
 def _merge_lines(base: str, mine: str, new: str) -> str | None:
     """The three-way merge of texts, as git makes it; None where both changed the same lines."""
     with tempfile.TemporaryDirectory() as folder:
         files = [Path(folder, name) for name in ("mine", "base", "new")]
         for file, text in zip(files, (mine, base, new), strict=True):
-            spaced = "".join(f"{line}\n{_BETWEEN}" for line in text.split("\n"))
+            spaced = "".join(f"{line}\n{_BETWEEN}" for line in text.replace("#", _COMMENT).split("\n"))
             file.write_bytes(spaced.encode())
         run = subprocess.run(["git", "merge-file", "-p", "-q", *map(str, files)], capture_output=True, check=False)
     if run.returncode:
         return None
-    return run.stdout.decode().replace(_BETWEEN, "").removesuffix("\n")
+    return run.stdout.decode().replace(_BETWEEN, "").replace(_COMMENT, "#").removesuffix("\n")
 
 
 def _answer(cell: NotebookNode, source: str, mine: NotebookNode) -> None:
@@ -125,7 +137,7 @@ def main() -> None:
         base = nbformat.reads(_git("show", f"{_STASH}^:{name}"), as_version=4)
         notes = merge(base, nbformat.reads(text, as_version=4), new)
         nbformat.write(new, file)
-        told = f"; {notes} of your cells as notes" if notes else ""
+        told = f"; those in {', '.join(dict.fromkeys(notes))} stand in a note beside their cell" if notes else ""
         print(f"{name} has your answers{told}")
     if names == changed:
         _git("stash", "drop", "--quiet")

@@ -43,30 +43,44 @@ def test_answers_are_in_their_cells_wherever_these_are_now():
     guess, answer = GUESS.replace("...", "8"), STUB.replace("...", "2 * x")
     new = ["# 01 Title", "A new cell.", "n = 4\nn", "Read it.", STUB, GUESS]
     found, notes = merged(changed(at2=guess, at4=answer), *new)
-    assert (found, notes) == ([*new[:4], answer, guess], 0)
+    assert (found, notes) == ([*new[:4], answer, guess], [])
 
 
 def test_a_line_that_the_course_has_changed_beside_an_answer_is_the_new_one():
     newer = GUESS.replace('"B"', '"GB"')
     found, notes = merged(changed(at2=GUESS.replace("...", "8")), *LESSON[:2], newer, *LESSON[3:])
-    assert (found[2], notes) == (newer.replace("...", "8"), 0)
+    assert (found[2], notes) == (newer.replace("...", "8"), [])
+
+
+@pytest.mark.parametrize("mine", ["guess = 8  # bytes", "guess = 8 # bytes", 'guess = "#8"  # bytes'])
+def test_an_answer_stays_where_the_course_words_the_comment_beside_it_anew(mine):
+    newer = GUESS.replace("# bytes", "# bytes of both")
+    answered = GUESS.replace("guess = ...  # bytes", mine)
+    found, notes = merged(changed(at2=answered), *LESSON[:2], newer, *LESSON[3:])
+    assert (found[2], notes) == (answered.replace("# bytes", "# bytes of both"), [])
 
 
 @pytest.mark.parametrize("new", [["# 01 Title", "n = 5\nn", *LESSON[2:]], ["# 01 Title", *LESSON[2:]]])
 def test_what_has_no_place_stands_in_a_note_and_is_not_run(new):
     mine = changed(at1="n = 8  # mine, with a fence: ```\nn")
     target = notebook(*new)
-    assert merge(notebook(*LESSON), mine, target) == 1
+    assert merge(notebook(*LESSON), mine, target) == ["the opening"]
     (note,) = [cell for cell in target.cells if "from before the update" in cell.source]
     assert note.cell_type == "markdown" and mine.cells[1].source in note.source
     assert [cell.source for cell in target.cells if cell is not note] == new
+
+
+def test_notes_are_named_by_section_and_exercise():
+    sections = ["# 01 Title", "## 1. First", "n = 4", "## 2. Second", "k = 4", "### Exercise 3. Third ★", "m = 4"]
+    mine = notebook(*(text.replace("= 4", "= 5") for text in sections))
+    assert merge(notebook(*sections), mine, notebook("# 01 Title")) == ["section 1", "section 2", "Exercise 3"]
 
 
 def test_a_cell_of_ones_own_follows_the_cell_that_it_followed():
     mine = changed()
     mine.cells.insert(3, new_code_cell("x = 1  # mine"))
     found, notes = merged(mine, "Before.", *LESSON)
-    assert (found, notes) == (["Before.", *LESSON[:3], "x = 1  # mine", *LESSON[3:]], 0)
+    assert (found, notes) == (["Before.", *LESSON[:3], "x = 1  # mine", *LESSON[3:]], [])
 
 
 def test_a_second_merge_changes_nothing():
@@ -105,7 +119,7 @@ def test_stash_pull_merge(tmp_path):
     run("git", "-c", "user.name=a", "-c", "user.email=a@b", "stash")
     run("git", "checkout", "-q", "-")
     told = run(sys.executable, "-m", "helpers.merge")
-    assert "notebooks/01_title.ipynb has your answers; 1 of your cells as notes" in told
+    assert "notebooks/01_title.ipynb has your answers; those in the opening stand in a note beside their cell" in told
     found = nbformat.read(file, as_version=4)
     (note,) = [cell for cell in found.cells if "Read it. I did." in cell.source]
     others = [cell.source for cell in found.cells if cell is not note]
