@@ -75,6 +75,13 @@ def said(*arguments, **options):
             "You predicted 1.1 %; it is 10 %: 8.9 points too low. If that is a factor, it is 10 % more.",
         ),
         ("nan", math.nan, "", "You predicted 'nan'; it is nan: as predicted."),
+        ("less than a third", 40, "%", "You predicted less than 33.3 %; it is 40 %: 6.7 points too low."),
+        ("over 90", 96.6, "%", "You predicted more than 90 %; it is 96.6 %: within your range."),
+        ("28%-30%", 40, "%", "You predicted 28 % to 30 %; it is 40 %: 10 points too low."),
+        ("16 bits", 2, "B", "You predicted 2 bytes; it is 2 bytes: exactly right."),
+        ("27 TFLOPs", 27e12, "FLOP/s", "You predicted 27 TFLOP/s; it is 27 TFLOP/s: exactly right."),
+        ("3 %", 27e12, "FLOP/s", "'3 %' cannot be read as a number of FLOP/s: write one, such as 2.5e9."),
+        ("a copy", "copy", "", "You predicted 'copy'; it is 'copy': as predicted."),
     ],
 )
 def test_how_far_apart_they_are(guess, value, unit, words):

@@ -21,6 +21,7 @@ _SMALL = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight"
 _TENS = ["ten", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
 _WORDS = {word: value for value, word in enumerate(_SMALL)} | {word: 10 * n for n, word in enumerate(_TENS, start=1)}
 _WORDS |= {"none": 0, "nothing": 0}
+_SHARES = {"half": 50, "third": 100 / 3, "quarter": 25, "fifth": 20, "tenth": 10}  # in percent
 # How many base units each unit is, and its base.
 _UNITS = {
     prefix + name: (factor, base)
@@ -29,6 +30,7 @@ _UNITS = {
     for prefix, factor in _PREFIXES.items()
 }
 _UNITS |= {word + name: (factor, "B") for word, factor in _LONG_PREFIXES.items() for name in _BASES["B"]}
+_UNITS |= {prefix + name: (factor / 8, "B") for prefix, factor in _PREFIXES.items() for name in ("bit", "bits")}
 _UNITS |= {name: (factor, "B") for name, factor in _LOWER_CASE.items()}
 _TIMES = {span + plural: (float(seconds), "s") for span, seconds in _SPANS.items() for plural in ("", "s")}
 _SINGULAR = {name: base for base in ("B", "s") for name in _BASES[base]}
@@ -67,6 +69,8 @@ def amount(text: str, unit: str) -> float | None:
     (40000000.0, 0.75, 182.625, 40.0)
     >>> amount("forty", "%"), amount("4 × 10⁷", "FLOP"), amount("2^10 B", "KiB"), amount("3 x 2^4 / 6", "")
     (40.0, 40000000.0, 1.0, 8.0)
+    >>> amount("a quarter", "%"), amount("half", ""), amount("16 bits", "B"), amount("27 TFLOPs", "FLOP/s")
+    (25.0, 0.5, 2.0, 27000000000000.0)
 
     Where no unit is asked for, it may be any word but one that is a unit of something else: "22 requests".
     """
@@ -79,13 +83,16 @@ def amount(text: str, unit: str) -> float | None:
     if not match or re.search(r",(?!\d{3}(?!\d)).*,", match[1]):  # "2,3,3" is a list
         return None
     number = _number(match[1])
-    if match[2] and unit != "%":
+    if match[2] and unit not in ("", "%"):
+        return None
+    if match[2] and not unit:
         number /= 100
     return _converted(number, match[3], unit, in_words)
 
 
 def _in_digits(text: str) -> str:
     """The text with "a", "forty", "half a" and "10⁷" as digits, and without words that change nothing."""
+    text = re.sub(rf"^(?:an? |one )?({'|'.join(_SHARES)})$", _of_share, text, flags=re.IGNORECASE)
     text = re.sub(r"^half an?\b", "0.5", text, flags=re.IGNORECASE)
     text = re.sub(r"^an?(?=\s+\S)", "1", text, flags=re.IGNORECASE)
     text = re.sub(r"^[A-Za-z]+", lambda word: str(_WORDS.get(word[0].casefold(), word[0])), text)
@@ -94,6 +101,11 @@ def _in_digits(text: str) -> str:
     text = re.sub(r" ?per ?cent$", "%", text)
     text = re.sub(r"(?<=\d) (?=\d{3}\b)", "", text)  # 85 900 000
     return re.sub(r"(?<=\d) ?(?:times|x)$", "", text)
+
+
+def _of_share(match: re.Match[str]) -> str:
+    """A share in words as one in percent."""
+    return f"{_SHARES[match[1].casefold()]!r}%"
 
 
 def _of_product(match: re.Match[str]) -> str:
@@ -127,8 +139,8 @@ def _number(digits: str) -> float:
 def _converted(number: float, given: str, unit: str, in_words: bool) -> float | None:
     """That number of the unit that was given, in the unit that is asked for; None where one is not of the other."""
     factor, base = scale(unit)
-    if base == "FLOP/s" and given.endswith("FLOPS"):
-        given = f"{given.removesuffix('FLOPS')}FLOP/s"
+    if base == "FLOP/s":  # TFLOPS, and TFLOPs, too, where a rate is asked for
+        given = re.sub("FLOP[Ss]$", "FLOP/s", given)
     if not given:
         return number
     if given in _PREFIXES:  # "140 G"

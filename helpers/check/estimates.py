@@ -12,12 +12,17 @@ _HEDGE = r"(?:about|around|roughly|approximately|approx\.?|circa|ca\.?|some|mayb
 _BEFORE = re.compile(rf"^{_HEDGE}\s*", re.IGNORECASE)
 _BEHIND = re.compile(r"\s*(?:or so|[?!.])$", re.IGNORECASE)
 _BETWEEN = re.compile(r"^(?:between|from)\s+", re.IGNORECASE)
-_TO = re.compile(r"\s+(?:to|and|or|-)\s+|\s*(?:[–—]|\.\.\.?)\s*|(?<=\d)-(?=\d)")
+_TO = re.compile(r"\s+(?:to|and|or|-)\s+|\s*(?:[–—]|\.\.\.?)\s*|(?<=[\d%])-(?=\d)")
+_ABOVE = re.compile(r"^(?:over|above|more than|at least|>=?)\s*", re.IGNORECASE)
+_BELOW = re.compile(r"^(?:under|below|less than|at most|up to|<=?)\s*", re.IGNORECASE)
 _NO_UNIT = re.compile(r"[-+\d.,_ ]+")
 
 
 class Estimate(NamedTuple):
-    """All that a guess allows: the numbers from `low` to `high`, which for a plain number are the same."""
+    """All that a guess allows: the numbers from `low` to `high`, which for a plain number are the same.
+
+    Of a bound, as "over 90", the other end is infinite.
+    """
 
     low: float
     high: float
@@ -37,6 +42,8 @@ def estimate(thing: Any, unit: str) -> Estimate | None:
 
     >>> estimate("about 40", "%"), estimate("38 to 43 GB", "B")
     (Estimate(low=40.0, high=40.0), Estimate(low=38000000000.0, high=43000000000.0))
+    >>> estimate("less than a quarter", "")
+    Estimate(low=-inf, high=0.25)
 
     Two numbers are no range, since Python reads the 27,6 of a German so.
     """
@@ -90,6 +97,9 @@ def _ends(text: str, unit: str) -> Iterator[list[float | None]]:
     whole = amount(text, unit)
     if whole is not None:
         yield [whole]
+    for bound, end in ((_ABOVE, math.inf), (_BELOW, -math.inf)):
+        if bound.match(text):
+            yield [amount(bound.sub("", text), unit), end]
     text = _BETWEEN.sub("", text)
     for match in _TO.finditer(text):
         first, second = text[: match.start()], text[match.end() :]

@@ -67,6 +67,8 @@ def compare(
     if listed is None:
         return Comparison(no_guess(about))
     try:
+        if isinstance(guess, str) and isinstance(value, str):
+            guess = re.sub(r"^(?:it is|it's|an?|the)\s+", "", guess.strip(), flags=re.IGNORECASE)
         asked_again = _asked_again(guess, plain(value), unit, listed)
         if asked_again:
             return Comparison(asked_again)
@@ -201,9 +203,8 @@ class _Prediction:
             is_finite = self.right is not None and math.isfinite(self.right)
             found = _with_unit(self.right, self.unit) if is_finite else printable(self.value)
             return f"You predicted {printable(self.guess)}; it is {found}: {verdict}."
-        ends = [_with_unit(end, self.unit) for end in dict.fromkeys(self.estimate)]
-        value_text = _with_unit(self.right, self.unit)
-        return f"You predicted {' to '.join(ends)}; it is {value_text}: {self._distance(*self.numbers)}."
+        guess_text, value_text = _estimate_text(self.estimate, self.unit), _with_unit(self.right, self.unit)
+        return f"You predicted {guess_text}; it is {value_text}: {self._distance(*self.numbers)}."
 
     def _distance(self, guessed: float, right: float) -> str:
         if guessed == right:
@@ -274,6 +275,13 @@ class _Prediction:
         else:
             is_near = math.isclose(self.guessed, value, rel_tol=_MISTAKE_RATIO)
         return is_near and 2 * abs(self.guessed - value) < abs(self.guessed - self.right)
+
+
+def _estimate_text(estimate: Estimate, unit: str) -> str:
+    low, high = (_with_unit(end, unit) if math.isfinite(end) else "" for end in estimate)
+    if estimate.is_range and not (low and high):
+        return f"more than {low}" if low else f"less than {high}"
+    return " to ".join(_with_unit(end, unit) for end in dict.fromkeys(estimate))
 
 
 def _entries(guess: Any, value: Any) -> tuple[Any, Any]:
