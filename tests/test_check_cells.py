@@ -73,6 +73,11 @@ def test_a_guess_may_be_written_as_one_would_say_it(guess, words):
             "line 1, `check('card_in_gb', 80 * math.pi)`: `math` is not imported here: import math.",
         ),
         (
+            "answer = 80 * 2^30 / 1e9\ncheck('card_in_gb', answer)",
+            "the cell stopped in line 1, `answer = 80 * 2^30 / 1e9`: TypeError: unsupported operand type(s) for ^: "
+            "'int' and 'float'. In Python ^ is XOR: a power is written **.",
+        ),
+        (
             "answer = 1 / 0\ncheck('card_in_gb', answer)",
             "the cell stopped in line 1, `answer = 1 / 0`: ZeroDivisionError: division",
         ),

@@ -418,6 +418,12 @@ def test_the_place_of_the_one_step_that_mends_it_is_named(ask, lines, sentence):
     assert ask(right, steps(lines), **NUMBERS).endswith(sentence)
 
 
+@pytest.mark.parametrize("row", ["'cpu'", "3"])
+def test_a_name_of_the_notebook_in_the_place_of_an_argument_is_named(ask, row):
+    answer = written(f"row = {row}\ndef probe(rows, cols, heads):\n    return 6.5 * row * cols * heads\n")
+    assert ask(right, answer, **NUMBERS).endswith("`row` is the notebook's, and no argument: is `rows` meant?")
+
+
 def test_what_the_function_computes_itself_may_be_missing(ask):
     answer = written("def probe(n):\n    step = n % 3 + n % 5 + 0.25\n    return n * n + step\n")
     right = lambda n: (n * n + n % 3 + n % 5 + 0.25) * (n % 3 + n % 5 + 0.25)  # noqa: E731
@@ -537,6 +543,8 @@ def test_tensors_are_told_by_what_they_have_in_common(ask, unread, right, answer
         ("reduce(x, 'b t d -> b e', 'mean')", "The name `e` stands on the right side alone"),
         ("nothing + x", "Nothing is called `nothing` here. Is it spelled right"),
         ("cat([x, x])", "Nothing is called `cat` here, but `torch.cat`."),
+        ("ceil(x)", "Nothing is called `ceil` here, but `torch.ceil` and `math.ceil`."),
+        ("x ^ 2.0", "In Python ^ is XOR: a power is written **."),
         ("itertools.chain(x)", "`itertools` is not imported here: import itertools."),
         ("np.ones(3)", "`np` is not imported here: import numpy as np."),
         ("repeat(x, 'a b c -> a b c d', d=2)", "`repeat` is not imported here: from einops import repeat."),

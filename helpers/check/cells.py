@@ -15,7 +15,7 @@ import sys
 import traceback
 import warnings
 
-from helpers.check.errors import missing_name
+from helpers.check.errors import meaning, missing_name
 from helpers.check.judge import Verdict
 from helpers.check.wording import error_text, first_short, printable
 
@@ -147,4 +147,7 @@ def stopped(name: str, error: Exception) -> Verdict:
     forms = []
     if isinstance(error, NameError) and error.name and error.__traceback__:
         forms.append(f"{where}: {missing_name(error.name, error.__traceback__.tb_frame.f_globals)}")
+    known = meaning(f"{type(error).__name__}: {error}")
+    if known:
+        forms.append(f"the cell stopped in {where}: {said}. {known}")
     return unreadable(name, first_short(*forms, f"the cell stopped in {where}: {said}.", f"the cell stopped: {said}."))

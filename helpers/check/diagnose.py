@@ -448,6 +448,7 @@ RULES_OF_COSTS: tuple[Rule, ...] = (misplaced, nearest_slip, dear_ops, sometimes
 RULES_OF_VALUES: tuple[Rule, ...] = (chosen_word, quantity)
 # These need several calls: of a single value they would give the answer away, and of costs they say nothing.
 RULES_OF_CALLS: tuple[Rule, ...] = (
+    reading.taken_from_outside,
     errors.raised,
     tensors.number_of_entries,
     wrong_kind,

@@ -39,15 +39,24 @@ def raised(attempt: Attempt) -> str | None:
         return None
     unknown = re.match(r"NameError: name '(\w+)' is not defined", outcome.whole)
     if unknown:
-        code = getattr(inspect.unwrap(attempt.answer.learner), "__code__", None)
-        return missing_name(unknown[1], code.co_varnames if code else ())
-    for pattern, explain in _MEANINGS:
-        match = re.search(pattern, outcome.whole, re.DOTALL)
-        if match:
-            return explain(match)
+        learner = inspect.unwrap(attempt.answer.learner)
+        code = getattr(learner, "__code__", None)
+        return missing_name(unknown[1], [*code.co_varnames, *learner.__globals__] if code else ())
+    known = meaning(outcome.whole)
+    if known:
+        return known
     mode = _LastCall()
     attempt.answer.watched(attempt.exercise, arguments, mode)
     return _of_shapes(mode)
+
+
+def meaning(error: str) -> str | None:
+    """What an error means, from its kind and what it says; None for one that speaks for itself."""
+    for pattern, explain in _MEANINGS:
+        match = re.search(pattern, error, re.DOTALL)
+        if match:
+            return explain(match)
+    return None
 
 
 def _of_shapes(last: _LastCall) -> str | None:
@@ -88,8 +97,10 @@ def missing_name(name: str, known: Collection[str]) -> str:
     alike = get_close_matches(name, [one for one in known if not one.startswith("_")], n=1, cutoff=0.75)
     if alike:
         return f"Nothing is called `{name}` here. Is `{alike[0]}` meant?"
-    homes = [f"`{home}.{name}`" for home in _HOMES if callable(getattr(sys.modules.get(home), name, None))]
+    homes = [home for home in _HOMES if callable(getattr(sys.modules.get(home), name, None))]
     if homes:
+        imported = [home for home in homes if home in known]
+        homes = [f"`{home}.{name}`" for home in imported or homes]
         return f"Nothing is called `{name}` here, but {sentence_list(homes)}."
     return f"Nothing is called `{name}` here. Is it spelled right, or from a cell that has not run?"
 
@@ -133,6 +144,7 @@ _MEANINGS: tuple[tuple[str, _Meaning], ...] = (
     (r"cannot access local variable '(\w+)'", lambda m: f"`{m[1]}` is used before it has a value in every branch."),
     (r"takes (\d+) positional arguments? but (\d+)", lambda m: f"It is called with {m[2]} arguments: keep the stub's."),
     (r"missing (\d+) required positional", lambda m: "Keep the arguments of the stub: it is called with those alone."),
+    (r"unsupported operand type\(s\) for \^|\"bitwise_xor", lambda m: "In Python ^ is XOR: a power is written **."),
     (r"ZeroDivisionError|division by zero|modulo by zero", lambda m: "What you divide by is 0 in this case."),
     (r"'float' object cannot be interpreted as an integer|type must be tuple of ints,but got float|must be int.*float",
      lambda m: "A size must be a whole number: / makes a float, // an int."),

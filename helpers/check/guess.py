@@ -200,8 +200,8 @@ class _Prediction:
             return f"You predicted {printable(self.guess)}; here it cannot be measured."
         if not self.numbers or not self.estimate or self.right is None:
             verdict = "as predicted" if self.is_right else "not as predicted"
-            is_finite = self.right is not None and math.isfinite(self.right)
-            found = _with_unit(self.right, self.unit) if is_finite else printable(self.value)
+            right = self.right
+            found = printable(self.value) if right is None or math.isinf(right) else _with_unit(right, self.unit)
             return f"You predicted {printable(self.guess)}; it is {found}: {verdict}."
         guess_text, value_text = _estimate_text(self.estimate, self.unit), _with_unit(self.right, self.unit)
         return f"You predicted {guess_text}; it is {value_text}: {self._distance(*self.numbers)}."

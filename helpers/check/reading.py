@@ -1,12 +1,15 @@
 """Rules that read the source of a wrong answer: what cannot have been meant, whatever it computes."""
 
 import ast
+import builtins
 from collections.abc import Iterator
+from difflib import get_close_matches
 
 from helpers.check.attempt import Attempt
 from helpers.check.nearest import Source, source_of
 from helpers.check.wording import printable
 
+_ALIKE = 0.75  # the ratio of a `SequenceMatcher` from which on names are taken for each other
 # Methods of a tensor that change nothing in place.
 _PURE = {
     "to",
@@ -27,6 +30,24 @@ _PURE = {
     "masked_fill",
     "contiguous",
 }
+
+
+def taken_from_outside(attempt: Attempt) -> str | None:
+    """A name of the notebook's in the place of an argument that is spelled alike and not used."""
+    source = source_of(attempt)
+    if not source:
+        return None
+    names = [node for node in ast.walk(source.function) if isinstance(node, ast.Name)]
+    written = {name.id for name in names}
+    assigned = {name.id for name in names if not isinstance(name.ctx, ast.Load)}
+    arguments = [argument.arg for argument in source.function.args.args]
+    unused = [name for name in arguments if name not in written]
+    own = {source.function.name, *arguments, *vars(builtins)}
+    for name in sorted(written - assigned - own):
+        alike = get_close_matches(name, unused, n=1, cutoff=_ALIKE)
+        if alike and name in source.namespace:
+            return f"`{name}` is the notebook's, and no argument: is `{alike[0]}` meant?"
+    return None
 
 
 def thrown_away(attempt: Attempt) -> str | None:
