@@ -271,8 +271,9 @@ def some_roof(rng, view):
     view.op = rng.choice(list(OPS))
     view.batch, view.width = rng.choice((1, 100, 2 ** rng.randint(0, 16))), rng.choice((1, 2 ** rng.randint(6, 14)))
     if rng.random() < 0.5:
+        least, most = view.limits["peak"]
         view.bandwidth = 10 ** rng.uniform(9, 13.5)
-        view.peak = min(max(view.bandwidth * 10 ** rng.uniform(-1, 5), 1e10), 2e16)
+        view.peak = min(max(view.bandwidth * 10 ** rng.uniform(-1, 5), least), most)
 
 
 class Timing:

@@ -13,7 +13,7 @@ from nbformat.v4 import new_code_cell, new_notebook, new_output
 from PIL import Image
 from traitlets import TraitError
 
-from helpers import counting, explore
+from helpers import counting, explore, specs
 from tests.tools import browser, refresh
 
 
@@ -98,6 +98,7 @@ def test_an_op_under_the_roof_costs_what_is_counted(op, function, sizes, dtype):
         (explore.roofline, {"machine": "abacus"}, TraitError, "'machine' trait"),
         (explore.roofline, {"machine": "Google TPU v5e", "dtype": "float64"}, ValueError, "no rate for float64 on its"),
         (explore.roofline, {"asked": ["slope"]}, ValueError, "no question 'slope': take some of ridge, narrow, peak"),
+        (explore.roofline, {"asked": ["peak"], "peak": 5e16}, ValueError, "peak of 5e.17 is beyond 1e.17"),
         (explore.roofline, {"without": ["dot"]}, ValueError, "no op 'dot' to leave out: there are ReLU, GELU, fused"),
         (explore.roofline, {"without": ["ReLU"], "op": "ReLU"}, TraitError, "ReLU is left out; there are GELU, fused"),
     ],
@@ -105,6 +106,15 @@ def test_an_op_under_the_roof_costs_what_is_counted(op, function, sizes, dtype):
 def test_what_cannot_be_shown_is_refused(make, arguments, error, words):
     with pytest.raises(error, match=words):
         make(**arguments)
+
+
+@pytest.mark.parametrize("spec", specs.table(), ids=lambda spec: spec.name)
+def test_each_machine_of_the_table_has_room_to_grow_tenfold(spec):
+    for dtype in {**spec.matrix, **spec.vector}:
+        view = explore.roofline(machine=spec.name, dtype=dtype, asked=["peak", "bandwidth"])
+        peak, bandwidth = (question["after"] for question in view.asked)
+        assert (peak, bandwidth) == ({"peak": 10 * spec.peak(dtype)}, {"bandwidth": 2 * spec.bandwidth})
+        view.set(**peak, bandwidth=10 * spec.bandwidth)
 
 
 def test_a_roof_is_changed_as_a_whole_or_not_at_all():

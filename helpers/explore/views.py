@@ -96,6 +96,19 @@ OPS: dict[str, dict[str, Any]] = {
 }
 
 
+def _beyond(most: float) -> float:
+    """A power of ten that leaves room for ten times the most of the table."""
+    return 10.0 ** math.ceil(math.log10(10 * most))
+
+
+# How far each number of the roofline goes, in FLOP/B, FLOP/s and B/s: for Python, the axes and what is dragged.
+LIMITS: dict[str, list] = {
+    "intensity": [0.05, 5e4],
+    "peak": [1e10, _beyond(max(max({**spec.vector, **spec.matrix}.values()) for spec in specs.table()))],
+    "bandwidth": [1e9, _beyond(max(spec.bandwidth for spec in specs.table()))],
+    "batch": [1, 2**16],
+    "width": [1, 2**14],
+}
 _NARROW: dict[str, Any] = {"op": "linear layer", "batch": 2**16, "width": 512}
 _MOVED: dict[str, Any] = {"peak": None, "bandwidth": None}
 # What the roofline may ask: for an intensity, or for the ops that get faster; and the state that shows the answer.
@@ -125,6 +138,18 @@ _QUESTIONS: dict[str, dict[str, Any]] = {
 }
 
 
+def _rate(name: str) -> Float:
+    """A trait for a rate that may be moved away from the machine's."""
+    least, most = LIMITS[name]
+    return Float(None, min=least, max=most, allow_none=True).tag(**STATE)
+
+
+def _whole(name: str, value: int) -> Int:
+    """A trait for a size."""
+    least, most = LIMITS[name]
+    return Int(value, min=least, max=most).tag(**STATE)
+
+
 class Roof(View):
     """A roofline to be moved: ridge, peak and slope by hand; machine, dtype and op by choice, an op's batch by a drag.
 
@@ -139,13 +164,12 @@ class Roof(View):
     kind = "roofline"
     machine, dtype = Enum(list(_MACHINES), _FIRST).tag(**STATE), Enum(list(ITEMSIZES), "bfloat16").tag(**STATE)
     op = Enum(list(OPS), "linear layer").tag(**STATE)
-    peak = Float(None, min=1e10, max=2e16, allow_none=True).tag(**STATE)
-    bandwidth = Float(None, min=1e9, max=3.2e13, allow_none=True).tag(**STATE)
-    batch, width = Int(64, min=1, max=2**16).tag(**STATE), Int(4096, min=1, max=2**14).tag(**STATE)
+    peak, bandwidth = _rate("peak"), _rate("bandwidth")
+    batch, width = _whole("batch", 64), _whole("width", 4096)
     machines: Dict = Dict(default_value=_MACHINES).tag(**GIVEN)
     itemsizes: Dict = Dict(default_value=ITEMSIZES).tag(**GIVEN)
     ops: List = List().tag(**GIVEN)
-    ends = List([[0.05, 5e4], [1e10, 2e16]]).tag(**GIVEN)  # of the axes, in FLOP/B and FLOP/s
+    limits: Dict = Dict(default_value=LIMITS).tag(**GIVEN)
     asked: List = List().tag(**GIVEN)
 
     def __init__(self, *, asked: Sequence[str] = ("ridge",), without: Sequence[str] = (), **state: Any) -> None:
@@ -159,9 +183,11 @@ class Roof(View):
 
     def _question(self, name: str) -> dict[str, Any]:
         question = {"name": name} | _QUESTIONS[name]
-        most = {"peak": Roof.peak.max, "bandwidth": Roof.bandwidth.max}
         times = question.pop("times", {})
-        faster = {what: min(factor * getattr(self.roof, what), most[what]) for what, factor in times.items()}
+        faster = {what: factor * getattr(self.roof, what) for what, factor in times.items()}
+        for what, rate in faster.items():
+            if rate > LIMITS[what][1]:
+                raise ValueError(f"no question {name!r} here: a {what} of {rate:g} is beyond {LIMITS[what][1]:g}")
         after = question.get("after", faster)
         whole = ("machine", "dtype", "batch", "width", *_MOVED) if faster else after  # what the answer depends on
         before = {what: getattr(self, what) for what in whole}

@@ -1,32 +1,36 @@
 // The roofline. First it asks: for an intensity, by a mark on the axis, or which ops get faster. Then a layer's point is
 // dragged along the roof by its batch, two bars trade length, and the roof itself is moved.
 // State: `machine`, `dtype`, `op`, `batch`, `width`; `peak` and `bandwidth` are null until they are moved away from the
-// machine's. Given: `machines`; `ops`, whose costs are data (see `cost`); `asked`, the questions, each with the changes of
-// the state `before` it and `after` its answer.
+// machine's. Given: `machines`; `ops`, whose costs are data (see `cost`); `limits`, how far each number goes, and the ends
+// of the axes; `asked`, the questions, each with the changes of the state `before` it and `after` its answer.
 
 import { arrow, asks, bar, beside, button, choice, dimension, h, handle, knob, lacking, line, linear, linked, miss, opens,
   picture, places, plain, powers, s, scrub, shown, si, tick } from "./toolkit.js";
 import { above, axes, corners, frame, mark, regions } from "./roof.js";
 
 const STEP = 10 ** 0.05; // of the arrow keys, on logarithmic axes
-const BATCHES = [1, 65536];
-const BANDWIDTHS = [1e9, 3.2e13];
-const PEAKS = [1e10, 2e16];
+const UNITS = { peak: "FLOP/s", bandwidth: "B/s" };
 const between = (x, [from, to]) => Math.min(Math.max(x, from), to);
 
 // A cost is a sum of terms [factor, power of the batch, power of the width].
 const cost = (terms, { batch, width }) => terms.reduce((sum, [factor, b, d]) => sum + factor * batch ** b * width ** d, 0);
 
-function checkRoof({ machine, machines, dtype, op, ops, peak, bandwidth, batch, width }) {
+function checkRoof(state) {
+  const { machine, machines, dtype, op, ops, limits } = state;
   const spec = machines[machine];
   if (!spec) return `There is no machine ${machine}; there are ${Object.keys(machines).join(", ")}.`;
   if (!ops.some(({ name }) => name === op)) return `There is no op ${op}; there are ${ops.map(({ name }) => name).join(", ")}.`;
   if (!spec.rates[dtype]) return lacking(machine, dtype, spec.rates);
-  const inside = (x, [from, to]) => x === null || (x >= from && x <= to);
-  if (!inside(peak, PEAKS) || !inside(bandwidth, BANDWIDTHS))
-    return "The picture holds a peak of 10 GFLOP/s to 20 PFLOP/s and a bandwidth of 1 GB/s to 32 TB/s.";
-  const whole = (number, most) => Number.isInteger(number) && number >= 1 && number <= most;
-  return whole(batch, 65536) && whole(width, 16384) ? "" : "A batch goes from 1 to 65536 and a width from 1 to 16384.";
+  const beyond = Object.keys(limits).find((name) => name in state && !fits(state[name], limits[name], name));
+  if (!beyond) return "";
+  const [from, to] = limits[beyond].map((x) => (beyond in UNITS ? si(x, UNITS[beyond]) : x));
+  return `A ${beyond} goes from ${from} to ${to}.`;
+}
+
+// Rates are null while they are the machine's; sizes are whole numbers.
+function fits(x, [from, to], name) {
+  const known = name in UNITS ? x !== null : Number.isInteger(x);
+  return known ? x >= from && x <= to : name in UNITS;
 }
 
 // All that the picture tells of a state: the roof, and each op's cost, place and times under it.
@@ -53,7 +57,7 @@ const withOp = (state, changes, name) => account({ ...state, ...changes }).list.
 
 // The batch at which an op comes nearest to an intensity; the intensities grow with the batch, or do not change.
 function batchAt(state, name, x) {
-  let [low, high] = BATCHES;
+  let [low, high] = state.limits.batch;
   while (high - low > 1) {
     const middle = Math.floor((low + high) / 2);
     if (withOp(state, { batch: middle }, name).x < x) low = middle;
@@ -80,10 +84,11 @@ function roof(ui, box, now, moves) {
   const [start, knee, end] = corners(box, bandwidth, peak);
   const label = slopeLabel(ui, box, now);
   const move = (changes) => ui.set({ ...changes });
-  const hold = { peak: (y) => between(y, PEAKS), bandwidth: (y) => between(y, BANDWIDTHS) };
+  const { peak: peaks, bandwidth: bandwidths } = ui.state.limits;
+  const hold = { peak: (y) => between(y, peaks), bandwidth: (y) => between(y, bandwidths) };
   const held = moves ? handle : (options, ...shapes) => s("g", {}, ...shapes);
   const slope = held({
-    label: "bandwidth", text: si(bandwidth, "B/s"), value: bandwidth, min: BANDWIDTHS[0], max: BANDWIDTHS[1],
+    label: "bandwidth", text: si(bandwidth, "B/s"), value: bandwidth, min: bandwidths[0], max: bandwidths[1],
     drag: (x, y) => move({ bandwidth: hold.bandwidth(box.up.value(y) / box.across.value(x)) }),
     step: (dx, dy) => move({ bandwidth: hold.bandwidth(bandwidth * STEP ** (dy - dx)) }),
   },
@@ -91,14 +96,14 @@ function roof(ui, box, now, moves) {
   s("text", { class: "ink memory", "text-anchor": "middle",
     transform: `translate(${label.x} ${label.y}) rotate(${(label.turn * 180) / Math.PI})` }, label.words));
   const ceiling = held({
-    label: "peak", text: si(peak, "FLOP/s"), value: peak, min: PEAKS[0], max: PEAKS[1],
+    label: "peak", text: si(peak, "FLOP/s"), value: peak, min: peaks[0], max: peaks[1],
     drag: (x, y) => move({ peak: hold.peak(box.up.value(y)) }),
     step: (dx, dy) => move({ peak: hold.peak(peak * STEP ** (dx + dy)) }),
   },
   s("path", { d: line(knee, end), class: "wide" }), s("path", { d: line(knee, end), class: "roof compute" }),
   s("text", { x: box.right, y: knee[1] - 0.6 * em, class: "ink compute", "text-anchor": "end" }, si(peak, "FLOP/s")));
   const corner = moves && knob(...knee, {
-    label: "ridge", text: si(ridge, "FLOP/B"), value: ridge, min: PEAKS[0] / BANDWIDTHS[1], max: PEAKS[1] / BANDWIDTHS[0],
+    label: "ridge", text: si(ridge, "FLOP/B"), value: ridge, min: peaks[0] / bandwidths[1], max: peaks[1] / bandwidths[0],
     drag: (x, y) => {
       const high = hold.peak(box.up.value(y));
       move({ peak: high, bandwidth: hold.bandwidth(high / box.across.value(x)) });
@@ -141,14 +146,15 @@ function named(ui, box, op, spot) {
 }
 
 function layer(ui, box, op, parts) {
-  const { batch } = ui.state;
+  const { batch, limits } = ui.state;
   const [x, y] = [box.across(op.x), box.up(op.y)];
-  const go = (number) => ui.set({ batch: between(Math.round(number), BATCHES) });
+  const go = (number) => ui.set({ batch: between(Math.round(number), limits.batch) });
   const drop = s("path", { d: line([x, y], [x, box.bottom]), class: "drop" });
   return [drop, handle({
-    label: `${op.name}, by its batch`, text: `batch ${batch}, ${si(op.x, "FLOP/B")}`, value: batch, min: 1, max: 65536,
-    link: op.name, drag: (px) => go(batchAt(ui.state, op.name, box.across.value(px))),
-    step: (dx, dy) => go(dx + dy > 0 ? batch * 2 : batch / 2), end: (side) => go(BATCHES[side < 0 ? 0 : 1]),
+    label: `${op.name}, by its batch`, text: `batch ${batch}, ${si(op.x, "FLOP/B")}`,
+    value: batch, min: limits.batch[0], max: limits.batch[1], link: op.name,
+    drag: (px) => go(batchAt(ui.state, op.name, box.across.value(px))),
+    step: (dx, dy) => go(dx + dy > 0 ? batch * 2 : batch / 2), end: (side) => go(limits.batch[side < 0 ? 0 : 1]),
   }, s("g", { class: `point chosen ${op.bound}` }, s("circle", { cx: x, cy: y, r: 18, class: "spot" }), parts))];
 }
 
@@ -335,7 +341,7 @@ function chart(ui, box, now, open) {
 
 export default picture({
   state: ["machine", "dtype", "op", "peak", "bandwidth", "batch", "width"],
-  given: ["machines", "itemsizes", "ops", "ends", "asked"],
+  given: ["machines", "itemsizes", "ops", "limits", "asked"],
   check: checkRoof,
   draw(ui) {
     const open = ui.state.asked.find(({ name }) => !ui.guess(name).told);
@@ -343,7 +349,8 @@ export default picture({
     const { chosen } = now;
     const width = ui.narrow ? ui.width : ui.width - 22 * ui.em;
     const height = ui.narrow ? 19 * ui.em : ui.slide ? 22 * ui.em : between(width * 0.72, [18.5 * ui.em, 25 * ui.em]);
-    const box = frame(ui, [width, height], ui.state.ends);
+    const { intensity, peak } = ui.state.limits;
+    const box = frame(ui, [width, height], [intensity, peak]);
     ui.tell(open ? open.text : `${chosen.name}: ${si(chosen.x, "FLOP/B")}, at least ${si(chosen.least, "s")}`);
     const side = ui.narrow ? ui.width : 20.6 * ui.em;
     return [h("div", {}, ui.state.asked.filter((one) => one === open || ui.guess(one.name).told).map((one) => asked(ui, one))),
