@@ -11,6 +11,7 @@ from urllib.parse import unquote
 import nbformat
 import pytest
 import torch
+from nbformat.v4 import new_code_cell, new_notebook, new_output
 from PIL import Image
 
 from helpers.exercises import EXERCISES, GUESSES
@@ -106,6 +107,34 @@ def test_a_guess_stores_what_is_said_after_it(path, notebook):
         for name in guessed(cell):
             told = f"{cell.id} stores another answer than {name} has: run python -m tests.tools.refresh {path.name[:2]}"
             assert GUESSES[name].because in stored, told
+
+
+def showing(text, answer="", **cell):
+    metadata = {"answer": answer} if answer else {}
+    output = new_output("execute_result", {"text/plain": text}, metadata=metadata)
+    return new_code_cell(outputs=[output], **cell)
+
+
+def test_a_refresh_keeps_timings_until_code_changes_and_says_what_changed():
+    timed = {"metadata": {"tags": ["nbval-ignore-output"]}}
+    clock = "Where this was measured, it is"
+
+    def made(number, seconds, second_source="b", why="Why."):
+        guess = showing("Predict", f"{clock} {seconds}. {why}", id="guess", source="a")
+        own = showing(f"it is {number}", id="own", source=second_source)
+        return new_notebook(cells=[guess, own, showing(f"{seconds} s", id="clock", source="c", **timed)])
+
+    before, same, other = made(1, 5), made(2, 6, why="Why?"), made(1, "7 disturbed", second_source="d")
+    refresh.keep_timings(same, before)
+    assert list(refresh.changes(same, before)) == [
+        "guess: …was measured, it is 5. Why.… → …was measured, it is 6. Why?…",
+        "own: …it is 1… → …it is 2…",
+    ]
+    refresh.keep_timings(other, before)
+    assert list(refresh.changes(other, before)) == [
+        "clock was measured anew",
+        "clock was disturbed: measure it with --timings when this machine is idle",
+    ]
 
 
 def test_tags(notebook):
