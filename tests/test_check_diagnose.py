@@ -486,7 +486,6 @@ X = [
         (lambda x: x + 1, lambda x: (x + 1).permute(1, 2, 0), "It is the right one permuted by (1, 2, 0)"),
         (lambda x: x + 1, lambda x: (x + 1).flip(1), "backwards along dimension 1."),
         (lambda x: x + 1, lambda x: (x + 1).flatten(1), "in their order: only the shape is not."),
-        (lambda x: 2 * x.sum(1), lambda x: 2 * x, "The sum of yours over its dimension 1 would be right."),
         (lambda x: x + 1, lambda x: x.clone(), "It is `x` in every case, as it was given."),
         (lambda x: x.roll(1, 1), lambda x: x.roll(2, 1), "From 0 on, yours has the entries of dimension 1 1, 2 and 0"),
         (lambda x: x[1:].exp(), lambda x: x[1:], "From 0 on, yours has the rows 1 of `x`, as they are."),
@@ -496,16 +495,10 @@ X = [
             "The right numbers, in 3 dimensions in place of 2: which merge",
         ),
         (lambda x: x + 1, lambda x: (x + 1) * x.shape[2] ** 0.3, "times a number, here "),
-        (lambda x: x, lambda x: x.mean(2), "the mean of the right one over its dimension 2"),
         (
             lambda x: x.sum(1),
             lambda x: x.sum(0),
             "The size of dimension 0 is `x.shape[1]`, and should be `x.shape[0]`.",
-        ),
-        (
-            lambda x: x,
-            lambda x: torch.cat([x[:, :-1], 0 * x[:, -1:] - 1], 1),
-            "All is right but the last entry of dimension 1.",
         ),
         (lambda x: x, lambda x: x * ((x - x) / (x - x)), "The first NaN comes out of `div`"),
         (lambda x: x / 3, lambda x: (x / 3).half().float(), "It agrees to the digits of float16 alone"),
@@ -516,7 +509,6 @@ X = [
             "does not depend on the numbers in `x`, though it is in there",
         ),
         (lambda x: x, lambda x: x.half(), "The numbers are right, in another dtype: float16."),
-        (lambda x: x / 7, lambda x: (x / 7).softmax(-1), "the softmax of the right one over its last dimension."),
         (lambda x: x.sum(1), lambda x: (x.shape[0], x.shape[2]), "That is the shape of the result"),
         (
             lambda x: x.double().exp().sum(1).to(x.dtype),
@@ -680,17 +672,11 @@ def test_arguments_of_several_numbers_are_looked_at_as_a_whole(ask, unread, answ
     assert sentence in ask(dot, answer, **NOTES)
 
 
-def test_a_tensor_may_be_the_right_one_times_powers_of_arguments(ask, unread):
-    cases = [(torch.arange(3.0), n) for n in range(1, 9)]
-    message = ask(lambda x, n: x / n, lambda x, n: x / 2 * n, cases=cases)
-    assert message.endswith("In every case it is the right one times `n`², divided by 2.")
-
-
 def test_edits_that_take_much_memory_are_not_tried(ask):
     resource = pytest.importorskip("resource")
     if not Path("/proc/self/statm").exists():
         pytest.skip("here nobody can say how much memory there is")
-    wild = written("def probe(n):\n    return torch.ones(3 * n).sum().item() + n % 7\n")  # 3 * n * n is one edit
+    wild = written("def probe(n):\n    return torch.ones(3 * n).sum().item() + n % 7\n")  # n * n is one edit
     before = resource.getrlimit(resource.RLIMIT_AS), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     assert ask(lambda n: math.isqrt(n) + 0.5, wild, cases=[(30_000,), (30,), (17,)])
     assert resource.getrlimit(resource.RLIMIT_AS) == before[0]
@@ -705,21 +691,12 @@ LISTS = {"cases": [(n,) for n in range(2, 9)]}
 @pytest.mark.parametrize(
     ("right", "answer", "sentence"),
     [
-        (
-            lambda n: [(n, 2 * n), (3 * n, 4)],
-            lambda n: [(n, 7), (3 * n, n)],
-            "the first number is right, and the second is not.",
-        ),
-        (lambda n: [(n, 2 * n), (3 * n, 4)], lambda n: [(n, 2 * n)], "An entry is missing."),
-        (lambda n: [(n, 2 * n)], lambda n: [(n, 2 * n)] * 2, "There is one entry too many."),
         (lambda n: (n, n * n), lambda n: (n, n + 5), "Only value 2 is wrong."),
         (
             lambda n: "low" if n < 5 else "high",
             lambda n: "high"[: 9 * n],
             "It says 'high' in every case.",
         ),
-        (lambda n: "abc"[n % 3], lambda n: "aac"[n % 3], "Wherever 'b' is right, yours says 'a'; all else is right."),
-        (lambda n: n > 4, lambda n: n > 7, "Sometimes where True is right, yours says False; all else is right."),
     ],
 )
 def test_lists_and_decisions(ask, unread, right, answer, sentence):

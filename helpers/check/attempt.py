@@ -21,6 +21,48 @@ from helpers.exercises import Exercise
 _MORE_DRAWS = 60  # beside those that are judged, so that a pattern in few of them does not deceive
 
 
+class Step(NamedTuple):
+    """An operation of PyTorch: its name, the shapes of the tensors that it was given, and what came of it.
+
+    dtype: of a result of floats. not_finite: "NaN" or "infinity", where that is in it.
+    """
+
+    name: str
+    shapes: list[tuple[int, ...]]
+    has_raised: bool = False
+    dtype: torch.dtype | None = None
+    not_finite: str = ""
+
+
+class Steps(TorchFunctionMode):
+    """Notes each operation of PyTorch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.noted: list[Step] = []
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name = getattr(func, "__name__", "an operation").strip("_")
+        shapes = [tuple(thing.shape) for thing in args if isinstance(thing, torch.Tensor)]
+        try:
+            result = func(*args, **(kwargs or {}))
+        except Exception:
+            self.noted.append(Step(name, shapes, has_raised=True))
+            raise
+        if isinstance(result, torch.Tensor) and result.is_floating_point():
+            self.noted.append(Step(name, shapes, dtype=result.dtype, not_finite=_not_finite(result)))
+        return result
+
+
+def _not_finite(result: torch.Tensor) -> str:
+    with suppress(RuntimeError):  # of what has no numbers, or cannot be asked for them, as float8
+        if bool(result.isnan().any()):
+            return "NaN"
+        if bool(result.isinf().any()):
+            return "infinity"
+    return ""
+
+
 @dataclass(frozen=True)
 class Answer:
     """A learner's function, safe to call again.
@@ -40,15 +82,17 @@ class Answer:
         except OutOfTime as why:
             return Failed("out of time", str(why))
 
-    def watched(self, exercise: Exercise, arguments: tuple[Any, ...], mode: TorchFunctionMode) -> None:
-        """Call it again while a mode of PyTorch looks on."""
+    def steps(self, exercise: Exercise, arguments: tuple[Any, ...]) -> list[Step]:
+        """What it has PyTorch do when it is called again."""
+        steps = Steps()
 
-        def looked_at(*arguments: Any) -> Any:
-            with mode:
+        def noted(*arguments: Any) -> Any:
+            with steps:
                 return self.learner(*arguments)
 
         with suppress(OutOfTime):
-            self.place.call(exercise, looked_at, arguments)
+            self.place.call(exercise, noted, arguments)
+        return steps.noted
 
     def picked(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """A function that gives the part which is judged."""

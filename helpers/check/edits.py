@@ -9,7 +9,7 @@ import ast
 import itertools
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 # fmt: off
 _OPERATORS: dict[type[ast.AST], tuple[type[Any], ...]] = {
@@ -392,24 +392,9 @@ def _call_mends(node: ast.Call, names: Sequence[str]) -> Iterator[Replacement]:
             yield Replacement(kind, ast.Call(ast.parse(text, mode="eval").body, node.args, node.keywords))
 
 
-def _attribute_mends(node: ast.Attribute, names: Sequence[str]) -> Iterator[Replacement]:
-    if node.attr in ("float32", "float16", "bfloat16"):
-        yield Replacement("dtype", ast.Attribute(node.value, "float64", ast.Load()))
-
-
-def _comparison_mends(node: ast.Compare, names: Sequence[str]) -> Iterator[Replacement]:
-    """A second end: low < x < high."""
-    if len(node.ops) == 1:
-        for name in names:
-            end = ast.Name(name, ast.Load())
-            yield Replacement("ends", ast.Compare(node.left, node.ops * 2, [*node.comparators, end]))
-            yield Replacement("ends", ast.Compare(end, node.ops * 2, [node.left, *node.comparators]))
-
-
 _MENDS_OF: dict[type[ast.AST], Callable[[Any, Sequence[str]], Iterator[Replacement]]] = {
     ast.BinOp: _operation_mends, ast.AugAssign: _augmented_mends, ast.Name: _name_mends,
-    ast.Constant: _constant_mends, ast.Call: _call_mends, ast.Attribute: _attribute_mends,
-    ast.Compare: _comparison_mends,
+    ast.Constant: _constant_mends, ast.Call: _call_mends,
 }  # fmt: skip
 
 
@@ -433,25 +418,32 @@ def _patterns(text: str) -> Iterator[str]:
 # ---- What is missing.
 
 
-def additions_at(node: ast.AST, names: Sequence[str]) -> Iterator[Replacement]:
-    """A node with something added to it: a factor, a one, a power, a rounding of a quotient, a transpose."""
-    if not isinstance(node, ast.BinOp | ast.Name | ast.Constant | ast.Call | ast.Subscript):
-        return
-    if not isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
-        return
-    factors = [ast.Name(name, ast.Load()) for name in names] + [ast.Constant(2)]
-    for factor in factors:
-        yield Replacement("factor", ast.BinOp(node, ast.Mult(), factor))
-        yield Replacement("factor", ast.BinOp(node, ast.Div(), factor))
-    for operator in (ast.Add(), ast.Sub()):
-        yield Replacement("end", ast.BinOp(node, operator, ast.Constant(1)))
+def ends_at(node: ast.AST) -> Iterator[Replacement]:
+    """A node with one more, or one less."""
+    if _is_value(node):
+        yield from (Replacement("end", ast.BinOp(node, turn, ast.Constant(1))) for turn in (ast.Add(), ast.Sub()))
+
+
+def additions_at(node: ast.AST) -> Iterator[Replacement]:
+    """A node with something added to it: a rounding of a quotient, a transpose, a sign."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
         yield from (Replacement("rounding", _rounded(node, turn)) for turn in ("floor", "ceil"))
-    for power in (0.5, 2):
-        yield Replacement("power", ast.BinOp(node, ast.Pow(), ast.Constant(power)))
-    if isinstance(node, ast.BinOp | ast.Name | ast.Call):
+    if _is_value(node) and isinstance(node, ast.BinOp | ast.Name | ast.Call):
         yield Replacement("transpose", ast.Attribute(node, "mT", ast.Load()))
         yield Replacement("sign", ast.UnaryOp(ast.USub(), node))
+
+
+def factors_at(node: ast.AST, names: Sequence[str]) -> Iterator[Replacement]:
+    """A node times, or over, one of these names."""
+    if _is_value(node):
+        for name, operator in itertools.product(names, (ast.Mult(), ast.Div())):
+            yield Replacement("factor", ast.BinOp(node, operator, ast.Name(name, ast.Load())))
+
+
+def _is_value(node: ast.AST) -> TypeGuard[ast.expr]:
+    """Whether it is an expression that something may be added to."""
+    is_read = isinstance(getattr(node, "ctx", ast.Load()), ast.Load)
+    return is_read and isinstance(node, ast.BinOp | ast.Name | ast.Constant | ast.Call | ast.Subscript)
 
 
 def _rounded(node: ast.expr, turn: str) -> ast.AST:

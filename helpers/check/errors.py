@@ -5,31 +5,10 @@ import re
 import sys
 from collections.abc import Callable, Collection
 from difflib import get_close_matches
-from typing import Any
-
-import torch
-from torch.overrides import TorchFunctionMode
 
 from helpers.check.answers import Failed
-from helpers.check.attempt import Attempt
+from helpers.check.attempt import Attempt, Step
 from helpers.check.wording import sentence_list
-
-
-class _LastCall(TorchFunctionMode):
-    """Notes the operation that raised, and the shapes that it was given."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.name = ""
-        self.shapes: list[tuple[int, ...]] = []
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        try:
-            return func(*args, **(kwargs or {}))
-        except Exception:
-            self.name = getattr(func, "__name__", "").strip("_")
-            self.shapes = [tuple(thing.shape) for thing in args if isinstance(thing, torch.Tensor)]
-            raise
 
 
 def raised(attempt: Attempt) -> str | None:
@@ -45,9 +24,8 @@ def raised(attempt: Attempt) -> str | None:
     known = meaning(outcome.whole)
     if known:
         return known
-    mode = _LastCall()
-    attempt.answer.watched(attempt.exercise, arguments, mode)
-    return _of_shapes(mode)
+    failed = [step for step in attempt.answer.steps(attempt.exercise, arguments) if step.has_raised]
+    return _of_shapes(failed[-1]) if failed else None
 
 
 def meaning(error: str) -> str | None:
@@ -59,7 +37,7 @@ def meaning(error: str) -> str | None:
     return None
 
 
-def _of_shapes(last: _LastCall) -> str | None:
+def _of_shapes(last: Step) -> str | None:
     """What does not fit together in an operation of PyTorch."""
     if len(last.shapes) == 2 and last.name in ("matmul", "mm", "bmm", "mv", "rmatmul"):
         first, second = last.shapes

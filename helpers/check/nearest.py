@@ -12,17 +12,21 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
 from types import FunctionType
 from typing import Any, NamedTuple
 
 from helpers.check.answers import difference
-from helpers.check.attempt import Answer, Attempt
+from helpers.check.attempt import Attempt, Call
 from helpers.check.costs import counted_cost, known_costs, scored
 from helpers.check.edits import (
     Place,
     Replacement,
     additions_at,
     called,
+    ends_at,
+    factors_at,
     mends_at,
     misplaced_at,
     needless_at,
@@ -30,7 +34,7 @@ from helpers.check.edits import (
     slips_at,
 )
 from helpers.check.run import SECONDS as RUN_SECONDS
-from helpers.check.run import call, known, memory_limited
+from helpers.check.run import call, memory_limited
 from helpers.check.runner import OutOfTime
 from helpers.check.wording import printable
 
@@ -58,48 +62,18 @@ _TELLING_OF = {
     "reshape": "a reshape moves no number: which dimension must move, too?",
     "size": "which name has that size?",
     "caret": "in Python ^ is no power: a power is written **.",
-    "ends": "is a comparison with one end enough?",
     "name": "is {} the one that belongs there?",
     "pattern": "look at the pattern once more.",
     "rounding": "how is it rounded?",
     "reduction": "which reduction is it?",
-    "dtype": "look at the dtype once more.",
     "factor": "is a factor missing, or one too many?",
-    "power": "is a power or a root missing?",
     "end": "one more or one less: where does it begin and end?",
     "exponent": "look at the exponent once more.",
     "case": "is that a case of its own?",
     "loop": "does the loop end too early there?",
 }
 _LEFT_OUT = ("superfluous", "unit", "case")  # kinds of edits that leave something out
-_ADDED = ("sign", "factor", "power")  # kinds of edits that may work by luck within a comparison or an index
-
-
-_SIGNS: dict[type[ast.AST], str] = {
-    ast.Add: "+",
-    ast.Sub: "-",
-    ast.Mult: "*",
-    ast.Div: "/",
-    ast.FloorDiv: "//",
-    ast.Mod: "%",
-    ast.Pow: "**",
-    ast.MatMult: "@",
-    ast.BitXor: "^",
-    ast.LShift: "<<",
-    ast.RShift: ">>",
-    ast.BitAnd: "&",
-    ast.BitOr: "|",
-    ast.Lt: "<",
-    ast.LtE: "<=",
-    ast.Gt: ">",
-    ast.GtE: ">=",
-    ast.Eq: "==",
-    ast.NotEq: "!=",
-    ast.In: "in",
-    ast.NotIn: "not in",
-    ast.Is: "is",
-    ast.IsNot: "is not",
-}
+_ADDED = ("sign", "factor")  # kinds of edits that may work by luck within a comparison or an index
 
 
 @dataclass(frozen=True)
@@ -193,9 +167,10 @@ class _Guarded(ast.NodeTransformer):
 
 
 def _power(base: Any, exponent: Any) -> Any:
-    is_whole = isinstance(base, int) and isinstance(exponent, int)
-    if is_whole and exponent * max(base.bit_length(), 1) > _LARGEST_POWER:
-        raise OverflowError("too large a power")
+    if isinstance(base, int | Fraction) and isinstance(exponent, int):
+        bits = max(base.numerator.bit_length(), base.denominator.bit_length())
+        if abs(exponent) * bits > _LARGEST_POWER:
+            raise OverflowError("too large a power")
     return base**exponent
 
 
@@ -231,110 +206,88 @@ class _Found(NamedTuple):
     left_out: list[ast.AST]  # what is in the place, and not in what stands there instead
 
 
+_Edits = Callable[[ast.AST], Iterator[Replacement]]
+
+
 def misplaced(attempt: Attempt) -> str | None:
     """What is all there, but in the wrong order: brackets, names, calls. Few edits, and telling ones."""
-    return _nearest(attempt, [_misplaced])
+    source = source_of(attempt)
+    return _nearest(attempt, source, [partial(misplaced_at, letters=source.letters)]) if source else None
 
 
 def nearest_slip(attempt: Attempt) -> str | None:
     """The place where one edit of the source makes the answer right in every case, and its kind; never the edit."""
-    return _nearest(attempt, [_slips, _ends, _mends, _additions, _local_factors])
-
-
-_Edits = Iterator[tuple[Place, Replacement]]
-
-
-def _nearest(attempt: Attempt, kinds: Sequence[Callable[[Source], _Edits]]) -> str | None:
     source = source_of(attempt)
-    if not source or not attempt.answer:
+    if not source:
         return None
+    likeliest_first: list[_Edits] = [
+        _slips_at,
+        ends_at,
+        partial(mends_at, names=source.names),
+        additions_at,
+        partial(_local_factors_at, source=source),
+    ]
+    return _nearest(attempt, source, likeliest_first)
+
+
+def _slips_at(node: ast.AST) -> Iterator[Replacement]:
+    yield from needless_at(node)
+    yield from slips_at(node)
+
+
+def _local_factors_at(node: ast.AST, source: Source) -> Iterator[Replacement]:
+    """A factor that the function has computed itself, missing in what it returns."""
+    arguments = [argument.arg for argument in source.function.args.args]
+    returned = [inner.value for inner in ast.walk(source.function) if isinstance(inner, ast.Return)]
+    if any(node is value for value in returned):
+        yield from factors_at(node, [name for name in source.names if name not in arguments])
+
+
+def _nearest(attempt: Attempt, source: Source, kinds: Sequence[_Edits]) -> str | None:
     deadline = _Deadline(time.process_time() + SECONDS, time.perf_counter() + 3 * SECONDS)
-    order = _order(attempt)
     try:
         with warnings.catch_warnings(), memory_limited(_MEMORY):
             warnings.simplefilter("ignore")
-            for edits in kinds:
-                found = _mending(attempt, attempt.answer, source, edits(source), order, deadline)
-                if found is None:
-                    return None
-                if found:
-                    return _sentence(source, found)
+            found = next(filter(None, (_mending(attempt, source, edits, deadline) for edits in kinds)), None)
+    except OutOfTime:
         return None
     finally:
-        attempt.answer.place.renew(RUN_SECONDS)  # for the rules that come after this one
+        if attempt.answer:
+            attempt.answer.place.renew(RUN_SECONDS)  # for the rules that come after this one
+    return _sentence(source, found) if found else None
 
 
-def _order(attempt: Attempt) -> list[int]:
-    """The inputs, those first that the answer got wrong: most edits fail there."""
-    outcomes = zip(attempt.outcomes, attempt.rights, strict=True)
-    wrong = [difference(mine, right, attempt.exercise) is not None for mine, right in outcomes]
-    return sorted(range(len(wrong)), key=lambda index: not wrong[index])
-
-
-def _misplaced(source: Source) -> _Edits:
-    for place in places(ast.Module(source.function.body, [])):
-        yield from ((place, other) for other in misplaced_at(place.node, source.letters))
-
-
-def _slips(source: Source) -> _Edits:
-    for place in places(ast.Module(source.function.body, [])):
-        yield from ((place, other) for other in (*needless_at(place.node), *slips_at(place.node)))
-
-
-def _mends(source: Source) -> _Edits:
-    for place in places(ast.Module(source.function.body, [])):
-        yield from ((place, other) for other in mends_at(place.node, source.names))
-
-
-def _ends(source: Source) -> _Edits:
-    """One more or one less: likelier than other names."""
-    return ((place, other) for place, other in _additions(source) if other.kind == "end")
-
-
-def _additions(source: Source) -> _Edits:
-    names = [argument.arg for argument in source.function.args.args]
-    called = {id(node.func) for node in ast.walk(source.function) if isinstance(node, ast.Call)}
-    for place in places(ast.Module(source.function.body, [])):
-        if id(place.node) not in called:
-            yield from ((place, other) for other in additions_at(place.node, names))
-
-
-def _local_factors(source: Source) -> _Edits:
-    """A factor that the function has computed itself, missing in what it returns."""
-    arguments = [argument.arg for argument in source.function.args.args]
-    names = [name for name in source.names if name not in arguments]
-    returned = [id(node.value) for node in ast.walk(source.function) if isinstance(node, ast.Return)]
-    for place in places(ast.Module(source.function.body, [])):
-        if id(place.node) in returned:
-            yield from ((place, other) for other in additions_at(place.node, names) if other.kind == "factor")
-
-
-def _mending(
-    attempt: Attempt,
-    answer: Answer,
-    source: Source,
-    edits: _Edits,
-    order: Sequence[int],
-    deadline: _Deadline,
-) -> list[_Found] | None:
-    """The edits that make it right; None if there was no time for all of them."""
+def _mending(attempt: Attempt, source: Source, edits: _Edits, deadline: _Deadline) -> list[_Found]:
+    """The edits of one kind that make it right. Raises OutOfTime where not all could be tried."""
     found = []
-    for place, other in edits:
-        if deadline.is_over:
-            return None
-        place.holder[place.key] = other.node
-        try:
-            function = source.compiled()
-        except (SyntaxError, ValueError, TypeError, NameError):
-            continue
-        finally:
-            place.holder[place.key] = place.node
-        is_cheap = not attempt.costs or _is_cheap(attempt, answer, function)
-        if is_cheap and _is_right(attempt, answer, function, order) and _stays_right(attempt, answer, function):
-            is_all = not attempt.exercise.cost or bool(attempt.costs) or _is_cheap(attempt, answer, function)
-            shown = place.node.test if isinstance(place.node, ast.If) else place.node
-            found.append(_Found(other.kind, shown, is_all, _left_out(place.node, other)))
+    for place in places(ast.Module(source.function.body, [])):
+        for edit in edits(place.node):
+            if deadline.is_over:
+                raise OutOfTime
+            found += _mended(attempt, source, place, edit)
     return _without_degenerate(found)
+
+
+def _mended(attempt: Attempt, source: Source, place: Place, edit: Replacement) -> list[_Found]:
+    """The edit, if it makes the answer right."""
+    place.holder[place.key] = edit.node
+    try:
+        function = source.compiled()
+    except (SyntaxError, ValueError, TypeError, NameError):
+        return []
+    finally:
+        place.holder[place.key] = place.node
+    if attempt.answer:
+        function = attempt.answer.picked(function)
+    if attempt.costs and not _is_cheap(attempt, function):
+        return []
+    judged, further = attempt.calls[: len(attempt.outcomes)], attempt.calls[len(attempt.outcomes) :]
+    wrong_first = sorted(judged, key=lambda one: one.is_right)  # most edits fail there
+    if not all(_holds(attempt, partial(_is_right, attempt, function, calls)) for calls in (wrong_first, further)):
+        return []
+    is_all = not attempt.exercise.cost or bool(attempt.costs) or _is_cheap(attempt, function)
+    shown = place.node.test if isinstance(place.node, ast.If) else place.node
+    return [_Found(edit.kind, shown, is_all, _left_out(place.node, edit))]
 
 
 def _left_out(node: ast.AST, edit: Replacement) -> list[ast.AST]:
@@ -352,54 +305,33 @@ def _without_degenerate(found: list[_Found]) -> list[_Found]:
     return [one for one in found if needless.get(id(one.place), one.kind) == one.kind]
 
 
-def _is_right(attempt: Attempt, answer: Answer, function: Callable[..., Any], order: Sequence[int]) -> bool:
-    exercise, picked = attempt.exercise, answer.picked(function)
-
-    def all_right() -> bool:
-        return all(
-            difference(
-                call(exercise, picked, exercise.inputs[index]), known(exercise, exercise.oracle, index), exercise
-            )
-            is None
-            for index in order
-        )
-
+def _holds(attempt: Attempt, condition: Callable[[], bool]) -> bool:
+    """Whether something holds of an edited program, as far as a short time tells."""
     try:
-        return bool(answer.place.run_briefly(all_right, _OF_ONE))
-    except (OutOfTime, Exception):
+        return bool(attempt.answer and attempt.answer.place.run_briefly(condition, _OF_ONE))
+    except Exception:
         return False
 
 
-def _is_cheap(attempt: Attempt, answer: Answer, function: Callable[..., Any]) -> bool:
+def _is_right(attempt: Attempt, function: Callable[..., Any], calls: Sequence[Call]) -> bool:
+    exercise = attempt.exercise
+    return all(difference(call(exercise, function, one.arguments), one.right, exercise) is None for one in calls)
+
+
+def _is_cheap(attempt: Attempt, function: Callable[..., Any]) -> bool:
     """Whether it costs no more than it may in any scored call, those first that cost the most too much."""
-    exercise, picked = attempt.exercise, answer.picked(function)
+    exercise = attempt.exercise
     enough = known_costs(exercise, exercise.oracle)
     mine = attempt.costs or enough
     order = sorted(range(len(enough)), key=lambda index: -mine[index] / max(enough[index], 1))
 
     def all_cheap() -> bool:
         cases = [scored(exercise)[index] for index in order]
-        costs = (counted_cost(exercise, picked, case) for case in cases)
+        costs = (counted_cost(exercise, function, case) for case in cases)
         allowed = (exercise.allowed_ratio * enough[index] for index in order)
         return all(cost <= most for cost, most in zip(costs, allowed, strict=True))
 
-    try:
-        return bool(answer.place.run_briefly(all_cheap, _OF_ONE))
-    except (OutOfTime, Exception):
-        return False
-
-
-def _stays_right(attempt: Attempt, answer: Answer, function: Callable[..., Any]) -> bool:
-    """Whether it is right in further calls, too, and not by luck in those that were judged."""
-    exercise, picked = attempt.exercise, answer.picked(function)
-    for one in attempt.calls[len(exercise.inputs) :]:
-        try:
-            mine = answer.place.call_briefly(exercise, picked, one.arguments, _OF_ONE)
-        except OutOfTime:
-            return False
-        if difference(mine, one.right, exercise) is not None:
-            return False
-    return True
+    return _holds(attempt, all_cheap)
 
 
 # ---- What is said of it.
@@ -432,23 +364,30 @@ def _words(source: Source, found: Sequence[_Found]) -> str:
 
 def _is_in_condition(source: Source, place: ast.AST) -> bool:
     """Whether a place is in a comparison or an index."""
-    nodes = list(ast.walk(source.function))
-    holders = [node.slice if isinstance(node, ast.Subscript) else node for node in nodes]
-    holders = [one for one, node in zip(holders, nodes, strict=True) if isinstance(node, ast.Compare | ast.Subscript)]
-    return any(_is_in(place, holder) for holder in holders)
+    nodes = [node for node in ast.walk(source.function) if isinstance(node, ast.Compare | ast.Subscript)]
+    return any(_is_in(place, node.slice if isinstance(node, ast.Subscript) else node) for node in nodes)
 
 
 def _thing(node: ast.AST) -> str:
     """The number, the name, or the sign of an operation, as it is written."""
-    if isinstance(node, ast.Constant | ast.Name):
-        return ast.unparse(node)
-    if isinstance(node, ast.Call):
-        return called(node)
-    if isinstance(node, ast.AugAssign):
-        return f"{_SIGNS[type(node.op)]}="
-    if isinstance(node, ast.Compare):
-        return _SIGNS[type(node.ops[0])]
-    return _SIGNS[type(node.op)] if isinstance(node, ast.BinOp) else ""
+    match node:
+        case ast.Constant() | ast.Name():
+            return ast.unparse(node)
+        case ast.Call():
+            return called(node)
+        case ast.AugAssign(op=op):
+            return f"{_sign(op)}="
+        case ast.BinOp(op=op) | ast.Compare(ops=[op, *_]):
+            return _sign(op)
+        case _:
+            return ""
+
+
+def _sign(op: ast.operator | ast.cmpop) -> str:
+    """An operator as it is written."""
+    one, other = ast.Name("a"), ast.Name("b")
+    whole = ast.BinOp(one, op, other) if isinstance(op, ast.operator) else ast.Compare(one, [op], [other])
+    return ast.unparse(whole).removeprefix("a ").removesuffix(" b")
 
 
 def _common(function: ast.FunctionDef, nodes: Sequence[ast.AST]) -> ast.AST | None:

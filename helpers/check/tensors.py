@@ -5,29 +5,20 @@ import itertools
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import torch
-from torch.overrides import TorchFunctionMode
 
-from helpers.check.answers import Failed, difference, is_number, plain
-from helpers.check.attempt import Attempt
+from helpers.check.answers import difference, is_number
+from helpers.check.attempt import Attempt, Step, Steps
 from helpers.check.formulas import Condition, wrong_terms
-from helpers.check.monomials import fitted, is_plain, is_simple
+from helpers.check.monomials import fitted, is_plain
 from helpers.check.run import call
 from helpers.check.wording import numeral, sentence_list
 
 _MOST_DIMENSIONS = 5
 _MOST_ELEMENTS = 100_000
-_REDUCTIONS: dict[str, Callable[..., torch.Tensor]] = {
-    "sum": lambda x, dim: x.sum(dim),
-    "mean": lambda x, dim: x.double().mean(dim).to(x.dtype),
-    "maximum": lambda x, dim: x.amax(dim),
-    "first entry": lambda x, dim: x.select(dim, 0),
-    "last entry": lambda x, dim: x.select(dim, -1),
-}
 
 
 def _tensors(attempt: Attempt) -> list[tuple[torch.Tensor, torch.Tensor]]:
@@ -114,37 +105,6 @@ def turned(attempt: Attempt) -> str | None:
     return None
 
 
-_MAPS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
-    "the softmax of the right one over its last dimension": lambda x: x.softmax(-1),
-    "the exponential of the right one": torch.exp, "the logarithm of the right one": torch.log,
-    "the root of the right one": torch.sqrt, "the square of the right one": torch.square,
-    "the magnitude of the right one": torch.abs, "the right one with 0 for what is negative": torch.relu,
-    "the right one with 0 above the diagonal": torch.tril, "a cumulative sum of the right one": lambda x: x.cumsum(-1),
-}  # fmt: skip
-
-
-def mapped(attempt: Attempt) -> str | None:
-    """The right tensor with a function applied to each of its numbers, or each row."""
-    found = (words for words, function in _MAPS.items() if _holds(attempt, function))
-    words = next(found, None)
-    return f"It is {words}." if words else None
-
-
-def factor(attempt: Attempt) -> str | None:
-    """The right tensor times or over powers of the arguments."""
-    ratios = _ratios(attempt)
-    if not ratios:
-        return None
-    every = [attempt.variables(arguments) for arguments in attempt.exercise.inputs]
-    numbers = [{name: value for name, value in row.items() if "." not in name} for row in every]
-    for rows in (numbers, every):
-        monomial = fitted(rows, ratios, [1e-5 * abs(ratio) for ratio in ratios])
-        if monomial and monomial.powers and is_simple(float(f"{monomial.constant:.5g}")):
-            rounded = replace(monomial, constant=float(f"{monomial.constant:.5g}"))
-            return f"In every case it is the right one {rounded.factors()}."
-    return None
-
-
 def some_factor(attempt: Attempt) -> str | None:
     """The right tensor times a number, whatever that depends on."""
     ratios = _ratios(attempt)
@@ -162,20 +122,6 @@ def _ratios(attempt: Attempt) -> list[float]:
         _is(attempt, (right * ratio).to(mine.dtype), mine) for (mine, right), ratio in zip(pairs, ratios, strict=True)
     )
     return ratios if are_ratios and any(right.numel() > 2 for _, right in pairs) else []
-
-
-def reduced(attempt: Attempt) -> str | None:
-    """The right tensor with a dimension lost, or one too many."""
-    pairs = _tensors(attempt)
-    if not pairs:
-        return None
-    for (word, reduce), dim in itertools.product(_REDUCTIONS.items(), range(min(pairs[0][1].ndim, _MOST_DIMENSIONS))):
-        if _holds(attempt, partial(reduce, dim=dim)):
-            return f"It is the {word} of the right one over its dimension {dim}: that dimension should stay."
-    for (word, reduce), dim in itertools.product(_REDUCTIONS.items(), range(min(pairs[0][0].ndim, _MOST_DIMENSIONS))):
-        if _holds(attempt, partial(reduce, dim=dim), of_right=False):
-            return f"The {word} of yours over its dimension {dim} would be right."
-    return None
 
 
 def same_order(attempt: Attempt) -> str | None:
@@ -223,20 +169,6 @@ def rounded_on_the_way(attempt: Attempt) -> str | None:
     return None
 
 
-class _Widest(TorchFunctionMode):
-    """Notes the smallest gap at 1 of the floating dtypes that are computed with."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.gap = math.inf
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        result = func(*args, **(kwargs or {}))
-        if isinstance(result, torch.Tensor) and result.is_floating_point():
-            self.gap = min(self.gap, torch.finfo(result.dtype).eps)
-        return result
-
-
 def too_narrow(attempt: Attempt) -> str | None:
     """No step of it is as wide as the right answer needs."""
     answer, exercise = attempt.answer, attempt.exercise
@@ -244,15 +176,20 @@ def too_narrow(attempt: Attempt) -> str | None:
     given = [one for one in arguments if isinstance(one, torch.Tensor) and one.is_floating_point()]
     if not answer or not given:
         return None
-    mine, right = _Widest(), _Widest()
-    answer.watched(exercise, arguments, mine)
+    right = Steps()
     with right:
         exercise.oracle(*copy.deepcopy(arguments))
     given_gap = min(torch.finfo(one.dtype).eps for one in given)
-    if not right.gap < given_gap <= mine.gap < math.inf:
+    mine_gap, right_gap = (_smallest_gap(steps) for steps in (answer.steps(exercise, arguments), right.noted))
+    if not right_gap < given_gap <= mine_gap < math.inf:
         return None
     name = str(given[0].dtype).removeprefix("torch.")
     return f"Each step of yours is rounded to {name} here: no dtype in it is wider than that of the values."
+
+
+def _smallest_gap(steps: Sequence[Step]) -> float:
+    """The smallest gap at 1 of the floating dtypes that are computed with."""
+    return min((torch.finfo(step.dtype).eps for step in steps if step.dtype), default=math.inf)
 
 
 def _is_within(gap: float, mine: torch.Tensor, right: torch.Tensor) -> bool:
@@ -275,30 +212,6 @@ def named_terms(attempt: Attempt) -> str | None:
     allowed = (exercise.tolerance or 1e-6) * table.abs().sum(1)
     is_sum = bool(((table @ counts - mine).abs() <= allowed).all())
     return wrong_terms(exercise, counts.tolist()) if is_sum else None
-
-
-def partly_right(attempt: Attempt) -> str | None:
-    """The only place along a dimension that is wrong, or right."""
-    pairs = _tensors(attempt)
-    if not pairs or any(mine.shape != right.shape for mine, right in pairs):
-        return None
-    masks = [
-        ~torch.isclose(mine.double(), right.double(), rtol=1e-6, atol=1e-9, equal_nan=True) for mine, right in pairs
-    ]
-    for dim in range(min(pairs[0][1].ndim, _MOST_DIMENSIONS)):
-        if all(mask.shape[dim] > 2 for mask in masks):
-            for position, word in ((0, "first"), (-1, "last")):
-                where = [_along(mask, dim) for mask in masks]
-                if all(lines[position] and lines.sum() == 1 for lines in where):
-                    return f"All is right but the {word} entry of dimension {dim}."
-                if all(not lines[position] and lines.sum() == len(lines) - 1 for lines in where):
-                    return f"Along dimension {dim} only the {word} entry is right."
-    return None
-
-
-def _along(mask: torch.Tensor, dim: int) -> torch.Tensor:
-    """For each entry of a dimension whether anything in it is marked."""
-    return mask.movedim(dim, 0).flatten(1).any(1) if mask.ndim > 1 else mask
 
 
 def of_transposed(attempt: Attempt) -> str | None:
@@ -347,75 +260,6 @@ def _order(given: torch.Tensor, result: torch.Tensor, dim: int) -> list[int]:
 
 
 # ---- Several numbers.
-
-
-def _lists(attempt: Attempt) -> list[tuple[list[Any], list[Any]]]:
-    outcomes = list(zip(attempt.outcomes, attempt.rights, strict=True))
-    if any(isinstance(thing, torch.Tensor) for pair in outcomes for thing in pair):
-        return []
-    pairs = [(plain(mine), plain(right)) for mine, right in outcomes]
-    is_list = all(isinstance(mine, list | tuple) and isinstance(right, list | tuple) for mine, right in pairs)
-    has_tensors = any(
-        isinstance(thing, torch.Tensor)
-        for pair in pairs
-        for part in pair
-        for thing in (part if isinstance(part, list | tuple) else ())
-    )
-    return [(list(mine), list(right)) for mine, right in pairs] if is_list and not has_tensors else []
-
-
-def entries(attempt: Attempt) -> str | None:
-    """Several numbers: backwards, one too many or too few, or one of the places wrong."""
-    pairs = _lists(attempt)
-    if len(pairs) < 3:
-        return None
-
-    def agree(mine: Any, right: Any) -> bool:
-        return difference(mine, right, attempt.exercise) is None
-
-    if all(agree(mine[::-1], right) for mine, right in pairs):
-        return "The entries are right, in the opposite order."
-    if any(len(mine) != len(right) for mine, right in pairs):
-        return _lengths(pairs)
-    inner = {len(entry) for pair in pairs for part in pair for entry in part if isinstance(entry, list | tuple)}
-    if len(inner) == 1 and all(isinstance(entry, list | tuple) for pair in pairs for part in pair for entry in part):
-        if all(agree([entry[::-1] for entry in mine], right) for mine, right in pairs):
-            return "In each entry the numbers are in the opposite order."
-        if inner == {2}:
-            columns = [all(agree([e[n] for e in mine], [e[n] for e in right]) for mine, right in pairs) for n in (0, 1)]
-            return _of_columns(columns)
-    return _of_places(pairs, agree)
-
-
-def _lengths(pairs: Sequence[tuple[list[Any], list[Any]]]) -> str | None:
-    differences = {len(mine) - len(right) for mine, right in pairs}
-    if differences <= {0, 1}:
-        return "There is sometimes one entry too many." if 0 in differences else "There is one entry too many."
-    if max(differences) <= 0 and min(differences) < -1:
-        return "Sometimes entries are missing." if 0 in differences else "Entries are missing."
-    if differences <= {0, -1}:
-        return "Sometimes an entry is missing." if 0 in differences else "An entry is missing."
-    return None
-
-
-def _of_columns(columns: Sequence[bool]) -> str | None:
-    if columns == [True, False]:
-        return "In each entry the first number is right, and the second is not."
-    if columns == [False, True]:
-        return "In each entry the second number is right, and the first is not."
-    return None
-
-
-def _of_places(pairs: Sequence[tuple[list[Any], list[Any]]], agree: Callable[[Any, Any], bool]) -> str | None:
-    """Which places are right in every call: counted from the beginning, or the last."""
-    shortest = min(len(right) for _, right in pairs)
-    if shortest < 2:
-        return None
-    places = [(position, all(agree(mine[position], right[position]) for mine, right in pairs)) for position in (0, -1)]
-    right = [("first" if position == 0 else "last") for position, is_right in places if is_right]
-    if len(right) == 1:
-        return f"The {right[0]} entry is right in every case, and others are not."
-    return None
 
 
 def where_it_errs(attempt: Attempt) -> str | None:
@@ -520,50 +364,7 @@ _TESTS: dict[type, dict[str, Callable[[Any], bool]]] = {
 }  # fmt: skip
 
 
-# ---- Decisions, in words or as yes and no.
-
-
-def decisions(attempt: Attempt) -> str | None:
-    """Which word it never says, or says too often."""
-    pairs = [(plain(one.mine), one.right) for one in attempt.calls if not isinstance(one.mine, Failed)]
-    if len(pairs) < 5 or not all(isinstance(right, str | bool) for _, right in pairs):
-        return None
-    wrong = [(mine, one.right) for one in attempt.calls if not one.is_right for mine in [plain(one.mine)]]
-    rights, mines = {right for _, right in wrong}, {str(mine) for mine, _ in wrong}
-    if len(rights) == 1 and len(wrong) > 1:
-        (right,) = rights
-        missed = sum(one.right == right for one in attempt.calls)
-        often = "Wherever" if missed == len(wrong) else "Sometimes where"
-        said = sentence_list([f"{word!r}" if isinstance(right, str) else word for word in sorted(mines)])
-        return f"{often} {right!r} is right, yours says {said.replace(' and ', ' or ')}; all else is right."
-    if len(mines) == 1 and len(wrong) > 1:
-        (mine,) = mines
-        return f"It is wrong only where it says {mine!r}: it says so too often."
-    return None
-
-
 # ---- NaN, and where it arises.
-
-
-class _FirstNotFinite(TorchFunctionMode):
-    """Notes the first operation that makes NaN or infinity of finite numbers."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: tuple[str, str] | None = None
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        result = func(*args, **(kwargs or {}))
-        if self.found is None and isinstance(result, torch.Tensor) and result.is_floating_point():
-            self._look(func, result)
-        return result
-
-    def _look(self, func: Any, result: torch.Tensor) -> None:
-        name = getattr(func, "__name__", "an operation").strip("_")
-        if bool(result.isnan().any()):  # a mode does not see what it does itself
-            self.found = (name, "NaN")
-        elif bool(result.isinf().any()):
-            self.found = (name, "infinity")
 
 
 def not_finite(attempt: Attempt) -> str | None:
@@ -573,11 +374,6 @@ def not_finite(attempt: Attempt) -> str | None:
     for arguments, mine, right in zip(attempt.exercise.inputs, attempt.outcomes, attempt.rights, strict=True):
         is_bad = isinstance(mine, torch.Tensor) and mine.is_floating_point() and not bool(mine.isfinite().all())
         if is_bad and isinstance(right, torch.Tensor) and bool(right.isfinite().all()):
-            mode = _FirstNotFinite()
-            attempt.answer.watched(attempt.exercise, arguments, mode)
-            if mode.found:
-                name, what = mode.found
-                return f"The first {what} comes out of `{name}`: what goes into it?"
-        if isinstance(mine, float) and math.isnan(mine):
-            return None
+            bad = [step for step in attempt.answer.steps(attempt.exercise, arguments) if step.not_finite]
+            return f"The first {bad[0].not_finite} comes out of `{bad[0].name}`: what goes into it?" if bad else None
     return None
