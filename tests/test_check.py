@@ -407,11 +407,9 @@ def test_a_mistake_is_named_only_if_it_explains_every_case(ask, answer, sentence
         (lambda n: -n * n, "In every case it is right but for its sign."),
         (lambda n: n * n + 3, "In every case it is 3 too large."),
         (lambda n: n * n - 3, "In every case it is 3 too small."),
-        (lambda n: 1 / n**2, "It is upside down: in every case one divided by the right one."),
+        (lambda n: 1 / n**2, "It is the right answer for 1 / `n`."),
         (lambda n: 25, "It is 25 in every case."),
         (lambda n: n * n - n / 10, "In every case the right one is yours, rounded up."),
-        (lambda n: n * n - (n > 2), "It is sometimes right and sometimes 1 too small."),
-        (lambda n: n * n + (n > 2), "It is sometimes right and sometimes 1 too large."),
         (lambda n: 3 * n * n / 4, "In every case it is 3/4 times the right one."),
         (
             lambda n: math.sqrt(2) * n * n,
@@ -431,7 +429,6 @@ def test_what_a_wrong_answer_has_in_common_in_every_case_is_said(ask, answer, se
         (torch.arange, lambda n: torch.arange(n).flip(0), "It is right, but backwards along dimension 0."),
         (torch.arange, lambda n: torch.arange(float(n)), "The numbers are right, in another dtype: float32."),
         (torch.arange, lambda n: torch.arange(1, n), "The hint below may help."),
-        (lambda n: n > 1, lambda n: n <= 1, "It says yes where the answer is no, and no where it is yes."),
         (lambda n: n > 1, lambda n: True, "It says True in every case."),
     ],
 )
@@ -726,7 +723,7 @@ ON_META = SUM | {"counted_at": [[X.to("meta")] * 2] * 2}
 SCORED = {
     "a view": (lambda x, n: x[-n:], ROWS, lambda x, n: x[len(x) - n :], "correct."),
     "copied": (lambda x, n: x[-n:], ROWS, lambda x, n: x[-n:].clone(), r".* 64 bytes where 0 bytes .* You copied\."),
-    "all copied": (lambda x, n: x[-n:], ROWS, lambda x, n: x.clone()[-n:], ".* 96 bytes .* in `clone`.*"),
+    "all copied": (lambda x, n: x[-n:], ROWS, lambda x, n: x.clone()[-n:], ".* 96 bytes .* × `clone` 96 bytes."),
     "by op": (
         torch.add,
         SUM,

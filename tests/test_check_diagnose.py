@@ -92,12 +92,12 @@ NUMBERS = {
         (
             product,
             lambda rows, cols, heads: 1 / product(rows, cols, heads),
-            "It is upside down: in every case one divided by the right one.",
+            "Upside down: it grows with `heads`, and falls with `rows` and `cols`.",
         ),
         (
             product,
             lambda rows, cols, heads: 9 * heads / (rows * cols),
-            "in every case a constant divided by the right one.",
+            "the right one times a constant and `heads`², divided by `rows`² and `cols`².",
         ),
         (product, lambda rows, cols, heads: rows * cols**2, "Your result does not depend on `heads`."),
         (
@@ -114,11 +114,6 @@ NUMBERS = {
             lambda rows, cols, heads: rows + cols,
             lambda rows, cols, heads: 2 ** (rows + cols - 1).bit_length(),
             "It is right only where the right answer is a power of two.",
-        ),
-        (
-            lambda rows, cols, heads: cols - rows,
-            lambda rows, cols, heads: abs(rows - cols),
-            "The size is right in every case: look at the sign.",
         ),
         (lambda rows, cols, heads: rows // 99 + heads, lambda rows, cols, heads: 0, "rounded down to 0, as by //?"),
         (
@@ -278,19 +273,14 @@ def step(weight, gradient, rate):
 @pytest.mark.parametrize(
     ("answer", "sentence"),
     [
-        (lambda w, g, rate: step(w, g, rate)[0], "That is value 1 alone: return all 2."),
-        (lambda w, g, rate: (w - 4 * (w * w + g), w * w + g), "is wrong. Your result does not depend on `rate`."),
         (lambda w, g, rate: (w - g, g), "got -3. Your result does not depend on `rate`."),
-        (lambda w, g, rate: (step(w, g, rate)[0], 2 * step(w, g, rate)[1]), "In every case it is twice the right one."),
-        (lambda w, g, rate: (step(w, g, rate)[0], step(w, g, rate)[1].sin()), "Only value 2 is wrong."),
         (
             lambda w, g, rate: step,
             "You return a function, not what it gives: call it, with its arguments in parentheses.",
         ),
-        (lambda w, g, rate: (step(w, g, rate)[0], None), "Only value 2 is wrong."),
     ],
 )
-def test_several_results_are_looked_at_one_by_one(ask, unread, answer, sentence):
+def test_several_results_are_looked_at_together(ask, unread, answer, sentence):
     assert ask(step, answer, cases=STEPS).endswith(sentence)
 
 
@@ -403,10 +393,6 @@ def steps(lines):
         (
             ["if heads != 5 and rows:", "    return 6 * rows * cols + 4 * rows ** 2 * heads", "return 7 * rows"],
             "Line 2, `heads != 5 and rows`: is all of it needed? All else is right.",
-        ),
-        (
-            ["total = 6 * rows * cols", "total + 4 * rows ** 2 * heads", "return total"],
-            "Line 3, `total + 4 * rows ** 2 * heads`, computes something and keeps it nowhere: assign it.",
         ),
         (
             ["return 6 * rows * cols + (5 * rows) ** 3 * heads / (7 + heads)"],
@@ -660,7 +646,7 @@ def dot(shape, stride):
         (lambda shape, stride: [0] * dot(shape, stride), "how many entries has what you return?"),
         (
             lambda shape, stride: dot(shape, stride) + (len(shape) < 3) * shape[0] % 5,
-            "It is right where `shape` has more than two entries, and mostly wrong elsewhere.",
+            "It is wrong only where `shape` has at most two entries, and there not always.",
         ),
         (
             lambda shape, stride: dot(shape, stride) - (list(stride) != sorted(stride, reverse=True)) * max(stride),
@@ -691,7 +677,6 @@ LISTS = {"cases": [(n,) for n in range(2, 9)]}
 @pytest.mark.parametrize(
     ("right", "answer", "sentence"),
     [
-        (lambda n: (n, n * n), lambda n: (n, n + 5), "Only value 2 is wrong."),
         (
             lambda n: "low" if n < 5 else "high",
             lambda n: "high"[: 9 * n],

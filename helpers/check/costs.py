@@ -56,25 +56,6 @@ def known_costs(exercise: Exercise, formula: Callable[..., Any]) -> list[float]:
     return [counted_cost(exercise, formula, case) for case in scored(exercise)]
 
 
-def superfluous(exercise: Exercise, function: Callable[..., Any]) -> list[str]:
-    """The ops that the oracle does without, if they take more than half of the scored calls' cost, the dearest first.
-
-    One that takes more than half alone is alone on the list.
-    """
-    totals: dict[str, float] = {}
-    needed: set[str] = set()
-    kind = "flops" if exercise.cost == "flops" else "bytes"
-    for case in scored(exercise):
-        needed |= {row.op for row in count(exercise.oracle, *copy.deepcopy(case)).ops}
-        for row in count(function, *copy.deepcopy(case)).ops:
-            totals[row.op] = totals.get(row.op, 0) + getattr(row, kind)
-    names = sorted(totals.keys() - needed, key=lambda op: -totals[op])
-    half = sum(totals.values()) / 2
-    if names and totals[names[0]] > half:
-        return names[:1]
-    return names if sum(totals[name] for name in names) > half else []
-
-
 def by_op(exercise: Exercise, function: Callable[..., Any], arguments: tuple[Any, ...]) -> list[str]:
     """What each op of a call costs, as "2 × `mul` 16 MB", the dearest first."""
     totals: dict[str, tuple[float, int]] = {}

@@ -18,11 +18,11 @@ from typing import Any
 
 import torch
 
-from helpers.check import errors, formulas, reading, tensors
+from helpers.check import conditions, errors, formulas, reading, tensors
 from helpers.check.amounts import amount
 from helpers.check.answers import Failed, difference, is_number, meaning, plain
 from helpers.check.attempt import Answer, Attempt
-from helpers.check.costs import by_op, known_costs, scored, superfluous
+from helpers.check.costs import by_op, known_costs, scored
 from helpers.check.monomials import fraction_text, is_simple
 from helpers.check.nearest import misplaced, nearest_slip
 from helpers.check.values import quantity
@@ -32,7 +32,6 @@ from helpers.exercises import Exercise, Mistake
 NOTHING = "The hint below may help."
 _EXACTLY = 1e-6  # relative
 _ROUNDED = 0.05  # relative: no more is lost by rounding
-_MOST_OPS = 3  # that a sentence names
 _TIMES = {2: "twice the right one", 0.5: "half of the right one", -1: "right but for its sign"}
 _OF_A_DAY = (24, 60, 3600, 86400)
 # From seconds, minutes, hours or days to another, or one step too many.
@@ -170,54 +169,6 @@ def _known_outcome(answer: Answer, exercise: Exercise, *arguments: Any) -> Any:
     return outcome
 
 
-# ---- Of several results, as in `return weight, momentum`, each by itself.
-
-
-def one_of_several(attempt: Attempt) -> str | None:
-    """Which of several results it gives alone; or what is wrong with the one that is wrong."""
-    count = len(attempt.rights[0]) if isinstance(attempt.rights[0], tuple) else 0
-    if (
-        not attempt.answer
-        or count < 2
-        or len(attempt.rights) < 2
-        or any(len(right) != count for right in attempt.rights)
-    ):
-        return None
-    places = [_at_place(attempt, place) for place in range(count)]
-    if not any(isinstance(outcome, list | tuple | Failed) for outcome in attempt.outcomes):
-        alone = [place for place, one in enumerate(places, start=1) if one.is_right_with(attempt.outcomes)]
-        return f"That is value {alone[0]} alone: return all {count}." if len(alone) == 1 else None
-    if any(not isinstance(outcome, list | tuple) or len(outcome) != count for outcome in attempt.outcomes):
-        return None
-    wrong = [place for place, one in enumerate(places, start=1) if not one.is_right_with(one.outcomes)]
-    if len(wrong) != 1:
-        return None
-    said = next(filter(None, (_said(rule, places[wrong[0] - 1]) for rule in _RULES_OF_ONE)), "")
-    said = said or _said(nearest_slip, attempt) or ""
-    return f"Only value {wrong[0]} is wrong. {said}".rstrip()
-
-
-def _at_place(attempt: Attempt, place: int) -> Attempt:
-    """The attempt at one of several results."""
-    exercise = attempt.exercise
-    of_one = replace(exercise, oracle=lambda *arguments: exercise.oracle(*arguments)[place], mistakes=(), terms={})
-    answer = attempt.answer and replace(attempt.answer, pick=lambda results: results[place])
-    has_places = all(isinstance(outcome, list | tuple) and len(outcome) > place for outcome in attempt.outcomes)
-    outcomes = [outcome[place] for outcome in attempt.outcomes] if has_places else attempt.outcomes
-    return Attempt(of_one, outcomes, answer, shown=attempt.shown)
-
-
-def dear_ops(attempt: Attempt) -> str | None:
-    """The ops that a cheaper answer does without."""
-    answer = attempt.answer
-    if not answer or attempt.exercise.cost == "flops":
-        return None
-    names = answer.place.run(lambda: superfluous(attempt.exercise, answer.learner))
-    if not 1 <= len(names) <= _MOST_OPS:
-        return None
-    return f"Most of it is in {sentence_list([f'`{name}`' for name in names])}: it can be done without."
-
-
 def wrong_kind(attempt: Attempt) -> str | None:
     """What an outcome is that can be no answer, and how it becomes one."""
     outcome, right = attempt.outcomes[attempt.shown], attempt.rights[attempt.shown]
@@ -294,15 +245,7 @@ def counted_by_op(attempt: Attempt) -> str | None:
     allowed = [exercise.allowed_ratio * cost for cost in known_costs(exercise, exercise.oracle)]
     dear = next(index for index, cost in enumerate(attempt.costs) if cost > allowed[index])
     ops = answer.place.run(lambda: by_op(exercise, answer.learner, scored(exercise)[dear]))
-    says_nothing = len(ops) == 1 and ops[0].startswith("1 ×")
-    return None if says_nothing else f"Counted by op: {', '.join(ops[:3])}."
-
-
-def opposite(attempt: Attempt) -> str | None:
-    """Yes where the answer is no."""
-    outcomes = list(zip(attempt.outcomes, attempt.rights, strict=True))
-    is_opposite = all(type(mine) is type(true) is bool and mine is not true for mine, true in outcomes)
-    return "It says yes where the answer is no, and no where it is yes." if len(outcomes) > 2 and is_opposite else None
+    return f"Counted by op: {', '.join(ops[:3])}."
 
 
 def right_numbers(attempt: Attempt) -> str | None:
@@ -384,15 +327,6 @@ def _all_equal(values: Sequence[float]) -> bool:
     return all(math.isclose(value, values[0], rel_tol=_EXACTLY) for value in values)
 
 
-def upside_down(attempt: Attempt) -> str | None:
-    """One over the right number, or a constant over it."""
-    products = [mine * true for mine, true in attempt.pairs]
-    if not products or not products[0] or not _all_equal(products):
-        return None
-    is_one = math.isclose(products[0], 1, rel_tol=_EXACTLY)
-    return f"It is upside down: in every case {'one' if is_one else 'a constant'} divided by the right one."
-
-
 def not_rounded(attempt: Attempt) -> str | None:
     """The right number before it is rounded."""
     if not attempt.asks_for_whole_numbers or all(mine.is_integer() for mine, _ in attempt.pairs):
@@ -403,20 +337,10 @@ def not_rounded(attempt: Attempt) -> str | None:
     return None
 
 
-def sometimes_off_by_one(attempt: Attempt) -> str | None:
-    """Right in some cases, and one too many or too few in the others."""
-    if not attempt.pairs or not attempt.asks_for_whole_numbers:
-        return None
-    for sign, side in ((1, "large"), (-1, "small")):
-        if all(0 <= sign * (mine - true) <= 1 for mine, true in attempt.pairs):
-            return f"It is sometimes right and sometimes 1 too {side}."
-    return None
-
-
 def in_part(attempt: Attempt) -> str | None:
     """What is wrong in the calls in which something holds, where it says nothing of all of them."""
     calls = attempt.calls
-    for words, places in formulas.parts(calls, attempt):
+    for words, places in conditions.parts(attempt):
         chosen = [calls[place] for place in sorted(places)]
         if not _FEWEST <= len(chosen) < len(calls) or all(one.is_right for one in chosen):
             continue
@@ -444,7 +368,7 @@ _RULES_OF_A_PART: tuple[Rule, ...] = (
     formulas.rounded,
 )
 RULES: tuple[Rule, ...] = (usual_mistake,)
-RULES_OF_COSTS: tuple[Rule, ...] = (misplaced, nearest_slip, dear_ops, sometimes_dear, counted_by_op)
+RULES_OF_COSTS: tuple[Rule, ...] = (misplaced, nearest_slip, sometimes_dear, counted_by_op)
 RULES_OF_VALUES: tuple[Rule, ...] = (chosen_word, quantity)
 # These need several calls: of a single value they would give the answer away, and of costs they say nothing.
 RULES_OF_CALLS: tuple[Rule, ...] = (
@@ -453,14 +377,11 @@ RULES_OF_CALLS: tuple[Rule, ...] = (
     tensors.number_of_entries,
     wrong_kind,
     reading.returns_at_once,
-    reading.thrown_away,
     reading.without_return,
-    opposite,
     unchanged,
     formulas.named_terms,
     tensors.named_terms,
     misplaced,
-    formulas.without,
     broken_law,
     tensors.not_finite,
     tensors.turned,
@@ -469,8 +390,6 @@ RULES_OF_CALLS: tuple[Rule, ...] = (
     tensors.rounded_dtype,
     right_numbers,
     constant,
-    upside_down,
-    one_of_several,
     formulas.dependence,
     constant_ratio,
     formulas.factor,
@@ -479,13 +398,12 @@ RULES_OF_CALLS: tuple[Rule, ...] = (
     not_rounded,
     formulas.rounded,
     formulas.term,
-    formulas.factor_but_for_rounding,
     tensors.some_factor,
     nearest_slip,
     formulas.for_another_amount,
     formulas.affine,
-    formulas.sign,
-    formulas.edge,
+    conditions.edge,
+    conditions.around,
     in_part,
     formulas.wrong_way,
     tensors.moved,
@@ -497,19 +415,6 @@ RULES_OF_CALLS: tuple[Rule, ...] = (
     formulas.one_term_errs,
     formulas.where_it_errs,
     tensors.where_it_errs,
-    tensors.wherever,
-    sometimes_off_by_one,
-    formulas.one_right,
+    conditions.mostly,
+    conditions.one_right,
 )
-_OF_THE_WHOLE = (
-    reading.returns_at_once,
-    reading.thrown_away,
-    reading.without_return,
-    misplaced,
-    broken_law,
-    one_of_several,
-    nearest_slip,
-    tensors.where_it_errs,
-)
-# Those that look at numbers and tensors alone: the source is that of all results.
-_RULES_OF_ONE = tuple(rule for rule in RULES_OF_CALLS if rule not in _OF_THE_WHOLE)

@@ -18,13 +18,11 @@ from helpers.check.answers import Failed, difference, flat, is_number, plain
 from helpers.check.attempt import Attempt, Call
 from helpers.check.monomials import Monomial, fitted, fraction_text, is_plain, is_simple
 from helpers.check.run import call
-from helpers.check.wording import call_text, quoted, sentence_list
+from helpers.check.wording import quoted, sentence_list
 from helpers.exercises import Exercise
 
 _BASES = 6  # calls of which a tensor is varied
 _MOST_ELEMENTS = 100_000
-_FEWEST_WRONG = 5  # calls that a condition is read from
-_MOSTLY = 0.6  # of the calls in which a condition holds
 _CLOSE = 1e-9  # relative: two results are the same
 _LOST_DIGITS = 1e-9  # of the larger number, where two nearly equal ones are subtracted
 
@@ -141,16 +139,6 @@ def _lacking(monomial: Monomial | None) -> str:
     return ": is a factor missing?" if len(powers) > 1 and max(powers) < 0 else "."
 
 
-def without(attempt: Attempt) -> str | None:
-    """Of an answer with tensors, the number among its arguments that changes nothing; before laws of the tensors."""
-    first = attempt.exercise.inputs[0]
-    if all(map(is_number, first)) or not any(map(is_number, first)) or isinstance(attempt.rights[0], tuple):
-        return None
-    said = dependence(attempt)
-    numbers = [name for name, thing in zip(attempt.names, first, strict=True) if is_number(thing)]
-    return said if said and any(f"not depend on `{name}`" in said for name in numbers) else None
-
-
 def _varied_names(attempt: Attempt, names: Sequence[str]) -> str:
     """Arguments by what was varied of them: of a tensor its numbers, and not its shape."""
     tensors = {
@@ -229,27 +217,6 @@ def _grows(function: Callable[[tuple[Any, ...]], Any], varied: Sequence[_Pair], 
         if one != other:
             signs.add((other > one) == (second[place] > first[place]))
     return signs.pop() if len(signs) == 1 else None
-
-
-def factor_but_for_rounding(attempt: Attempt) -> str | None:
-    """The same, where both are rounded to whole numbers."""
-    rows = [row for row in attempt.formula if row[1] > 0 and row[2] > 0]
-    whole = all(mine.is_integer() and right.is_integer() for _, mine, right in rows)
-    large = [row for row in rows if min(row[1:]) > 50]
-    if not whole or len(rows) < len(attempt.formula) or len(large) < 8:
-        return None
-    variables = [row[0] for row in large]
-    ratios = [mine / right for _, mine, right in large]
-    rooms = [ratio * (1 / mine + 1 / right) for ratio, (_, mine, right) in zip(ratios, large, strict=True)]
-    monomial = fitted(variables, ratios, rooms)
-    constant = monomial and float(f"{monomial.constant:.2g}")
-    if not monomial or not constant or (not monomial.powers and constant == 1):
-        return None
-    monomial = Monomial(constant, monomial.powers)
-    is_close = all(
-        abs(mine / right - monomial.at(row)) <= room for (row, mine, right), room in zip(large, rooms, strict=True)
-    )
-    return f"But for rounding it is the right one {monomial.factors()}." if is_close else None
 
 
 def term(attempt: Attempt) -> str | None:
@@ -568,106 +535,3 @@ def to_digits(attempt: Attempt) -> str | None:
         if rows and all(math.isclose(round(right, digits), mine, rel_tol=_CLOSE) for _, mine, right in rows):
             return "It is rounded to too few digits: round, if at all, what you print."
     return None
-
-
-def edge(attempt: Attempt) -> str | None:
-    """Where alone it is right, or wrong: told by a condition on the arguments."""
-    calls = attempt.calls
-    right = {index for index, one in enumerate(calls) if one.is_right}
-    wrong = set(range(len(calls))) - right
-    if min(len(right), len(wrong)) < (2 if len(calls) > 20 else 3):
-        return None
-    conditions = list(_conditions(attempt, calls))
-    for words, true in conditions:
-        if true == right:
-            return f"It is right only where {words}."
-        if true == wrong:
-            return f"It is wrong only where {words}; else it is right."
-    around = [(len(true), words) for words, true in conditions if wrong < true and len(true) <= len(calls) / 2]
-    size, words = min(around, default=(0, ""))
-    is_telling = len(wrong) >= max(_FEWEST_WRONG, _MOSTLY * size)
-    return f"It is wrong only where {words}, and there not always." if size and is_telling else None
-
-
-Condition = tuple[str, set[int]]  # in words, and the calls in which it holds
-
-
-def parts(calls: Sequence[Call], attempt: Attempt) -> Iterator[Condition]:
-    """Conditions under which a formula may be another one: a usual answer, an argument that is or is not 1."""
-    yield "the right answer is finite and not 0", {i for i, one in enumerate(calls) if _is_usual(one.right)}
-    rows = [attempt.variables(one.arguments) for one in calls]
-    for name in rows[0]:
-        ones = {i for i, row in enumerate(rows) if row.get(name) == 1}
-        yield f"{quoted(name)} is not 1", set(range(len(calls))) - ones
-        yield f"{quoted(name)} is 1", ones
-
-
-def _is_usual(right: Any) -> bool:
-    return is_number(right) and math.isfinite(right) and right != 0
-
-
-def _conditions(attempt: Attempt, calls: Sequence[Call]) -> Iterator[Condition]:
-    yield from _of_the_right_one(calls)
-    rows = [attempt.variables(one.arguments) for one in calls]
-    names = [name for name in rows[0] if all(name in row for row in rows)]
-    for name in names:
-        column = [row[name] for row in rows]
-        for constant in (0, 1, 2):
-            yield f"{quoted(name)} is {constant}", {i for i, value in enumerate(column) if value == constant}
-        for rest, word in ((0, "even"), (1, "odd")):
-            yield f"{quoted(name)} is {word}", {i for i, value in enumerate(column) if value % 2 == rest}
-        for constant in range(4):
-            yield f"{quoted(name)} is below {constant}", {i for i, value in enumerate(column) if value < constant}
-    for first, second in itertools.permutations(names, 2):
-        pairs = [(row[first], row[second]) for row in rows]
-        yield f"{quoted(first)} is {quoted(second)}", {i for i, (one, other) in enumerate(pairs) if one == other}
-        yield (
-            f"{quoted(first)} is larger than {quoted(second)}",
-            {i for i, (one, other) in enumerate(pairs) if one > other},
-        )
-        divided = {
-            i for i, (one, other) in enumerate(pairs) if other and math.isfinite(one / other) and one % other == 0
-        }
-        yield f"{quoted(second)} divides {quoted(first)}", divided
-
-
-def _of_the_right_one(calls: Sequence[Call]) -> Iterator[Condition]:
-    rights = [one.right for one in calls]
-    if all(map(is_number, rights)):
-        for number, word in ((0, "0"), (1, "1"), (math.inf, "infinite")):
-            yield f"the right answer is {word}", {i for i, right in enumerate(rights) if right == number}
-        yield "the right answer is below 1", {i for i, right in enumerate(rights) if right < 1}
-        powers = {i for i, right in enumerate(rights) if right > 0 and math.frexp(right)[0] == 0.5}
-        yield "the right answer is a power of two", powers
-    for said in sorted({right for right in rights if isinstance(right, str | bool)}, key=repr):
-        yield f"the right answer is {said!r}", {i for i, right in enumerate(rights) if right == said}
-
-
-def sign(attempt: Attempt) -> str | None:
-    """Right but for the sign, in some cases."""
-    calls = attempt.calls
-    numbers = [(one.mine, one.right) for one in calls]
-    if len(calls) < 5 or not all(is_number(mine) and is_number(right) for mine, right in numbers):
-        return None
-    sizes_agree = all(abs(mine) == abs(right) for mine, right in numbers)
-    return "The size is right in every case: look at the sign." if sizes_agree else None
-
-
-def one_right(attempt: Attempt) -> str | None:
-    """The simplest call in which it is right, where it often is."""
-    right = [call_text(attempt.exercise.name, one.arguments) for one in attempt.calls if one.is_right]
-    if not attempt.exercise.name or not right:
-        return None
-    simplest = min(right, key=len)
-    often = "in most calls" if len(right) > len(attempt.calls) / 2 else "in some calls"
-    else_ = _side(attempt)
-    return f"It is right {often}, as {simplest}{else_}: what differs?" if len(simplest) < 60 else None
-
-
-def _side(attempt: Attempt) -> str:
-    """The end of a sentence: on which side it is wrong, where that is always the same."""
-    wrong = [(plain(one.mine), one.right) for one in attempt.calls if not one.is_right]
-    if not all(is_number(mine) and is_number(right) and mine != right for mine, right in wrong):
-        return ""
-    sides = {mine > right for mine, right in wrong}
-    return (", else too large" if sides.pop() else ", else too small") if len(sides) == 1 else ""

@@ -10,26 +10,6 @@ from helpers.check.nearest import Source, source_of
 from helpers.check.wording import printable
 
 _ALIKE = 0.75  # the ratio of a `SequenceMatcher` from which on names are taken for each other
-# Methods of a tensor that change nothing in place.
-_PURE = {
-    "to",
-    "float",
-    "double",
-    "half",
-    "bfloat16",
-    "transpose",
-    "permute",
-    "reshape",
-    "view",
-    "flatten",
-    "unsqueeze",
-    "squeeze",
-    "sum",
-    "mean",
-    "softmax",
-    "masked_fill",
-    "contiguous",
-}
 
 
 def taken_from_outside(attempt: Attempt) -> str | None:
@@ -48,24 +28,6 @@ def taken_from_outside(attempt: Attempt) -> str | None:
         if alike and name in source.namespace:
             return f"`{name}` is the notebook's, and no argument: is `{alike[0]}` meant?"
     return None
-
-
-def thrown_away(attempt: Attempt) -> str | None:
-    """A line that computes something which nobody keeps."""
-    source = source_of(attempt)
-    if not source:
-        return None
-    for node in ast.walk(source.tree):
-        if isinstance(node, ast.Expr) and _is_pure(node.value):
-            return f"{_place(source, node)} computes something and keeps it nowhere: assign it."
-    return None
-
-
-def _is_pure(value: ast.expr) -> bool:
-    if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
-        is_in_place = any(keyword.arg == "out" for keyword in value.keywords)
-        return value.func.attr in _PURE and not is_in_place
-    return isinstance(value, ast.BinOp | ast.Compare | ast.UnaryOp)
 
 
 def returns_at_once(attempt: Attempt) -> str | None:

@@ -4,7 +4,7 @@ import copy
 import itertools
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -12,7 +12,7 @@ import torch
 
 from helpers.check.answers import difference, is_number
 from helpers.check.attempt import Attempt, Step, Steps
-from helpers.check.formulas import Condition, wrong_terms
+from helpers.check.formulas import wrong_terms
 from helpers.check.monomials import fitted, is_plain
 from helpers.check.run import call
 from helpers.check.wording import numeral, sentence_list
@@ -300,68 +300,6 @@ def number_of_entries(attempt: Attempt) -> str | None:
         return None
     is_right = all(is_number(right) and len(mine) == right for mine, right in outcomes)
     return "A number is asked for: how many entries has what you return?" if is_right else None
-
-
-# ---- Where it is right: conditions on arguments of any kind.
-
-_MOSTLY = 0.6  # of the other calls that are wrong, where it is right under a condition alone
-
-
-def wherever(attempt: Attempt) -> str | None:
-    """Where alone it is wrong or right, or where it is right and else mostly wrong, by what its arguments are like."""
-    calls = attempt.calls
-    right = {index for index, one in enumerate(calls) if one.is_right}
-    wrong = set(range(len(calls))) - right
-    if len(right) < 3 or len(wrong) < 2:
-        return None
-    conditions = [condition for condition in _features(attempt, [one.arguments for one in calls]) if condition[1]]
-    for words, true in conditions:
-        if true == wrong:
-            return f"It is wrong only where {words}; else it is right."
-        if true == right:
-            return f"It is right only where {words}."
-    for words, true in sorted(conditions, key=lambda condition: -len(condition[1])):
-        others = len(calls) - len(true)
-        if true < right and len(true) >= 3 and len(wrong) >= _MOSTLY * others:
-            return f"It is right where {words}, and mostly wrong elsewhere."
-        if true < wrong and len(true) >= _MOSTLY * len(wrong):
-            return f"It is wrong wherever {words}."
-    return None
-
-
-def _features(attempt: Attempt, calls: Sequence[tuple[Any, ...]]) -> Iterator[Condition]:
-    """What may hold of arguments that are tuples or tensors, and in which of the calls it does."""
-    for place, name in enumerate(attempt.names):
-        things = [arguments[place] for arguments in calls]
-        for kind, tests in _TESTS.items():
-            if all(isinstance(thing, kind) for thing in things):
-                for words, test in tests.items():
-                    yield words.format(name), {index for index, thing in enumerate(things) if test(thing)}
-
-
-_TESTS: dict[type, dict[str, Callable[[Any], bool]]] = {
-    tuple: {
-        "`{}` has one entry": lambda several: len(several) == 1,
-        "`{}` has at most two entries": lambda several: len(several) <= 2,
-        "`{}` has more than two entries": lambda several: len(several) > 2,
-        "an entry of `{}` is 0": lambda several: 0 in several,
-        "an entry of `{}` is 1": lambda several: 1 in several,
-        "the last entry of `{}` is 1": lambda several: several[-1:] == (1,),
-        "two entries of `{}` are equal": lambda several: len(set(several)) < len(several),
-        "the entries of `{}` never rise": lambda several: list(several) == sorted(several, reverse=True),
-        "an entry of `{}` is larger than the one before":
-            lambda several: any(one < other for one, other in itertools.pairwise(several)),
-    },
-    torch.Tensor: {
-        "`{}` has a negative number": lambda x: bool((x < 0).any()),
-        "all of `{}` is 0": lambda x: not x.any(),
-        "`{}` is of whole numbers": lambda x: not x.is_floating_point(),
-        "`{}` is not of float32": lambda x: x.dtype != torch.float32,
-        "`{}` is not contiguous": lambda x: not x.is_contiguous(),
-        "`{}` is a slice that starts further on": lambda x: x.storage_offset() > 0,
-        "`{}` has one number": lambda x: x.numel() == 1,
-    },
-}  # fmt: skip
 
 
 # ---- NaN, and where it arises.
