@@ -392,9 +392,18 @@ def _call_mends(node: ast.Call, names: Sequence[str]) -> Iterator[Replacement]:
             yield Replacement(kind, ast.Call(ast.parse(text, mode="eval").body, node.args, node.keywords))
 
 
+def _comparison_mends(node: ast.Compare, names: Sequence[str]) -> Iterator[Replacement]:
+    """A second end: low < x < high."""
+    if len(node.ops) == 1:
+        for name in names:
+            end = ast.Name(name, ast.Load())
+            yield Replacement("ends", ast.Compare(node.left, node.ops * 2, [*node.comparators, end]))
+            yield Replacement("ends", ast.Compare(end, node.ops * 2, [node.left, *node.comparators]))
+
+
 _MENDS_OF: dict[type[ast.AST], Callable[[Any, Sequence[str]], Iterator[Replacement]]] = {
     ast.BinOp: _operation_mends, ast.AugAssign: _augmented_mends, ast.Name: _name_mends,
-    ast.Constant: _constant_mends, ast.Call: _call_mends,
+    ast.Constant: _constant_mends, ast.Call: _call_mends, ast.Compare: _comparison_mends,
 }  # fmt: skip
 
 

@@ -62,6 +62,7 @@ _TELLING_OF = {
     "reshape": "a reshape moves no number: which dimension must move, too?",
     "size": "which name has that size?",
     "caret": "in Python ^ is no power: a power is written **.",
+    "ends": "is a comparison with one end enough?",
     "name": "is {} the one that belongs there?",
     "pattern": "look at the pattern once more.",
     "rounding": "how is it rounded?",
