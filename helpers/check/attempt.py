@@ -160,11 +160,6 @@ class Attempt:
         pairs = zip(outcomes, self.rights, strict=True)
         return all(difference(mine, right, self.exercise) is None for mine, right in pairs)
 
-    @property
-    def asks_for_whole_numbers(self) -> bool:
-        """Whether all right numbers are whole."""
-        return all(true.is_integer() for _, true in self.pairs)
-
     def writes_any_of(self, numbers: Sequence[float]) -> bool:
         """Whether the code of the answer has one of these numbers in it."""
         code = getattr(inspect.unwrap(self.answer.learner), "__code__", None) if self.answer else None

@@ -36,7 +36,6 @@ _TIMES = {2: "twice the right one", 0.5: "half of the right one", -1: "right but
 _OF_A_DAY = (24, 60, 3600, 86400)
 # From seconds, minutes, hours or days to another, or one step too many.
 _BETWEEN_TIMES = (2 / 5, 5 / 2, 60, 1 / 60, 24, 1 / 24, 3600, 1 / 3600, 1440, 1 / 1440, 86400, 1 / 86400)
-_ROUNDINGS = ((math.ceil, "up"), (math.floor, "down"), (round, "to the nearest whole number"))
 
 
 def explain(attempt: Attempt) -> str:
@@ -327,16 +326,6 @@ def _all_equal(values: Sequence[float]) -> bool:
     return all(math.isclose(value, values[0], rel_tol=_EXACTLY) for value in values)
 
 
-def not_rounded(attempt: Attempt) -> str | None:
-    """The right number before it is rounded."""
-    if not attempt.asks_for_whole_numbers or all(mine.is_integer() for mine, _ in attempt.pairs):
-        return None
-    for turn, word in _ROUNDINGS:
-        if all(turn(mine) == true for mine, true in attempt.pairs):
-            return f"In every case the right one is yours, rounded {word}."
-    return None
-
-
 def in_part(attempt: Attempt) -> str | None:
     """What is wrong in the calls in which something holds, where it says nothing of all of them."""
     calls = attempt.calls
@@ -361,7 +350,6 @@ _RULES_OF_A_PART: tuple[Rule, ...] = (
     formulas.named_terms,
     constant_ratio,
     constant_difference,
-    not_rounded,
     formulas.factor,
     formulas.exchanged,
     formulas.for_another_amount,
@@ -395,7 +383,6 @@ RULES_OF_CALLS: tuple[Rule, ...] = (
     formulas.factor,
     formulas.exchanged,
     constant_difference,
-    not_rounded,
     formulas.rounded,
     formulas.term,
     tensors.some_factor,

@@ -5,7 +5,7 @@ import inspect
 import itertools
 import math
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from fractions import Fraction
 from functools import partial
@@ -511,27 +511,28 @@ def _swapped(arguments: tuple[Any, ...], one: int, other: int) -> tuple[Any, ...
     return tuple(swapped)
 
 
-_TURNS = ((math.floor, "down"), (math.ceil, "up"), (round, "to the nearest"))
+_TURNS: dict[str, Callable[[float], float]] = {
+    "up": math.ceil, "down": math.floor, "to the nearest whole number": round,
+}  # fmt: skip
+_MOST_DIGITS = 6  # behind the point, that somebody rounds to
 
 
 def rounded(attempt: Attempt) -> str | None:
-    """Rounded where it should not be, or in another direction."""
-    rows = attempt.formula
-    few = to_digits(attempt)
-    if few or not rows or any(not mine.is_integer() for _, mine, _ in rows):
-        return few
-    if not any(right > 1 and not right.is_integer() for *_, right in rows):
+    """Not rounded where it should be; or rounded where it should not be, or to too few digits."""
+    pairs = _numbers(attempt.formula)
+    if not pairs:
         return None
-    for turn, word in _TURNS:
-        if all(turn(right) == mine for _, mine, right in rows):
+    found, right = map(list, zip(*pairs, strict=True))
+    for word, turn in _TURNS.items():
+        if not _are_whole(found) and list(map(turn, found)) == right:
+            return f"In every case the right one is yours, rounded {word}."
+        if not _are_whole(number for number in right if number > 1) and list(map(turn, right)) == found:
             return f"You round {word}: the right one need not be whole."
-    return None
-
-
-def to_digits(attempt: Attempt) -> str | None:
-    """Rounded to a few digits behind the point."""
-    rows = attempt.formula
-    for digits in range(1, 7):
-        if rows and all(math.isclose(round(right, digits), mine, rel_tol=_CLOSE) for _, mine, right in rows):
+    for digits in range(1, _MOST_DIGITS + 1):
+        if all(math.isclose(round(true, digits), mine, rel_tol=_CLOSE) for mine, true in pairs):
             return "It is rounded to too few digits: round, if at all, what you print."
     return None
+
+
+def _are_whole(numbers: Iterable[float]) -> bool:
+    return all(number.is_integer() for number in numbers)
