@@ -12,12 +12,12 @@ How a check works
 4. Where something differs, `diagnose.explain` asks its rules one after the other what the answer did. The first is
    `usual_mistake`: the one listed formula that gives the same in every case, or, where a mistake is `seen_in` a part
    of the answer, the same there. `errors` explains what was raised, `reading` what no source can mean, `formulas` what
-   is wrong with a function of numbers, `tensors` with tensors, lists and decisions; `nearest` edits the learner's own
-   source in one step (`edits`, which the tests use for the slips of the solutions, too), and names the place where that
-   makes it right, never the edit. Of a single value `values` asks after units and numbers of the statement: several
-   readings of one value are one question, or none. A table may say what each word of a
-   choice would mean (`words`), and what holds of every right answer (`laws`, tried on the learner's). Where no rule
-   speaks, the folded hint is named.
+   is wrong with a function of numbers, `tensors` with tensors, `conditions` where an answer is right; `nearest` edits
+   the learner's own source in one step (`edits`, which the tests use for the slips of the solutions, too), and names
+   the place where that makes it right, never the edit. Of a single value `values` asks after units and numbers of the
+   statement: several readings of one value are one question, or none. A table may say what each word of a choice would
+   mean (`words`), and what holds of every right answer (`laws`, tried on the learner's). Where no rule speaks, the
+   folded hint is named.
 5. A right answer to an exercise with a `cost` is counted in `costs`, on the devices of the inputs, and beside the
    oracle's cost it may have `allowed_ratio`. One that is out of time, and right in smaller calls, is not called wrong.
 6. `judge` makes the `Verdict`, two lines at most: the smallest call that differs, and one sentence. Of a single value

@@ -2,8 +2,8 @@
 
 A rule takes an `Attempt` and returns one true sentence, or None where it has nothing to say. `RULES` and
 `RULES_OF_CALLS` list them; the first that speaks is heard. So a new rule is a function and its place on a list: those
-for the formula of an answer are in `formulas`, for tensors, lists and decisions in `tensors`, for errors in `errors`,
-for single values in `values`; `reading` reads the source, and `nearest` looks for one edit of it.
+for the formula of an answer are in `formulas`, for tensors in `tensors`, for errors in `errors`, for single values in
+`values`; `conditions` say where it is right, `reading` reads the source, and `nearest` looks for one edit of it.
 """
 
 import math
@@ -205,7 +205,7 @@ def _is_itself(outcome: Any, given: Any) -> bool:
 
 _JOINED: dict[str, Callable[[Sequence[Any]], Any]] = {
     "their sum": sum, "their product": math.prod, "the first divided by the second": lambda pair: pair[0] / pair[1],
-    "the second divided by the first": lambda pair: pair[1] / pair[0],
+    "the second divided by the first": lambda pair: pair[1] / pair[0], "how many they are": len,
     "the first": lambda several: several[0], "the last": lambda several: several[-1],
     "the largest": max, "the smallest": min,
 }  # fmt: skip
@@ -362,7 +362,6 @@ RULES_OF_VALUES: tuple[Rule, ...] = (chosen_word, quantity)
 RULES_OF_CALLS: tuple[Rule, ...] = (
     reading.taken_from_outside,
     errors.raised,
-    tensors.number_of_entries,
     wrong_kind,
     reading.returns_at_once,
     reading.without_return,
@@ -373,7 +372,6 @@ RULES_OF_CALLS: tuple[Rule, ...] = (
     broken_law,
     tensors.not_finite,
     tensors.turned,
-    tensors.of_transposed,
     tensors.same_order,
     tensors.rounded_dtype,
     right_numbers,
@@ -401,7 +399,6 @@ RULES_OF_CALLS: tuple[Rule, ...] = (
     tensors.rounded_on_the_way,
     formulas.one_term_errs,
     formulas.where_it_errs,
-    tensors.where_it_errs,
     conditions.mostly,
     conditions.one_right,
 )

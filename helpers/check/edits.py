@@ -242,15 +242,11 @@ def _names_reordered(node: ast.Tuple) -> Iterator[Replacement]:
         yield from (Replacement("unpacked", ast.Tuple(list(order), ast.Store())) for order in orders)
 
 
-def _calls_reordered(node: ast.Call) -> Iterator[Replacement]:
-    """x.f().g() as x.g().f(); a dimension moved before, or behind, a reshape; a size given to another name."""
+def _numbers_moved(node: ast.Call) -> Iterator[Replacement]:
+    """A dimension moved before, or behind, a reshape."""
     function = node.func
-    if isinstance(function, ast.Attribute):
-        inner = function.value
-        if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute):
-            yield Replacement("calls", _method(_method(inner.func.value, node), inner))
-        if function.attr in _RESHAPES:
-            yield from (Replacement("reshape", other) for other in _moved(node, function))
+    if isinstance(function, ast.Attribute) and function.attr in _RESHAPES:
+        yield from (Replacement("reshape", other) for other in _moved(node, function))
 
 
 def _sizes_renamed(node: ast.Call, letters: Sequence[str]) -> Iterator[Replacement]:
@@ -265,12 +261,6 @@ def _sizes_renamed(node: ast.Call, letters: Sequence[str]) -> Iterator[Replaceme
             if name != keyword.arg:
                 given = [*node.keywords[:place], ast.keyword(name, keyword.value), *node.keywords[place + 1 :]]
                 yield Replacement("size", ast.Call(function, node.args, given))
-
-
-def _method(value: ast.expr, like: ast.Call) -> ast.Call:
-    """The method of another call, called on this value."""
-    assert isinstance(like.func, ast.Attribute)
-    return ast.Call(ast.Attribute(value, like.func.attr, ast.Load()), like.args, like.keywords)
 
 
 def _moved(node: ast.Call, function: ast.Attribute) -> Iterator[ast.AST]:
@@ -289,7 +279,7 @@ def _transposed(value: ast.expr, dim: int) -> ast.Call:
 
 
 _MISPLACED_OF: dict[type[ast.AST], Callable[[Any], Iterator[Replacement]]] = {
-    ast.BinOp: _operations_regrouped, ast.Tuple: _names_reordered, ast.Call: _calls_reordered,
+    ast.BinOp: _operations_regrouped, ast.Tuple: _names_reordered, ast.Call: _numbers_moved,
 }  # fmt: skip
 
 

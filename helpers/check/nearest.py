@@ -56,7 +56,6 @@ _TELLING_OF = {
     "superfluous": "is all of it needed?",
     "unit": "which unit does it have already?",
     "order": "which of the two comes first?",
-    "calls": "which of the two comes first?",
     "brackets": "what is computed first there? Mind the brackets.",
     "unpacked": "in which order do they come?",
     "reshape": "a reshape moves no number: which dimension must move, too?",

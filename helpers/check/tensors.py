@@ -1,4 +1,4 @@
-"""Rules for tensors, for several numbers and for decisions: what found and right ones have in common."""
+"""Rules for tensors: what found and right ones have in common."""
 
 import copy
 import itertools
@@ -6,15 +6,13 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
 
 import torch
 
-from helpers.check.answers import difference, is_number
+from helpers.check.answers import difference
 from helpers.check.attempt import Attempt, Step, Steps
 from helpers.check.formulas import wrong_terms
 from helpers.check.monomials import fitted, is_plain
-from helpers.check.run import call
 from helpers.check.wording import numeral, sentence_list
 
 _MOST_DIMENSIONS = 5
@@ -214,19 +212,6 @@ def named_terms(attempt: Attempt) -> str | None:
     return wrong_terms(exercise, counts.tolist()) if is_sum else None
 
 
-def of_transposed(attempt: Attempt) -> str | None:
-    """What is right where rows are columns: done along one dimension in place of the other."""
-    exercise = attempt.exercise
-    if not all(isinstance(right, torch.Tensor) and right.ndim == 2 for right in attempt.rights):
-        return None
-    for arguments, mine in zip(exercise.inputs, attempt.outcomes, strict=True):
-        turned = tuple(x.mT if isinstance(x, torch.Tensor) and x.ndim == 2 else x for x in arguments)
-        right = call(exercise, exercise.oracle, turned)
-        if not isinstance(right, torch.Tensor) or difference(mine, right.mT, exercise):
-            return None
-    return "Rows and columns are exchanged: it is right for the columns, and the rows are asked for."
-
-
 _MOST_SHOWN = 4
 
 
@@ -257,49 +242,6 @@ def _order(given: torch.Tensor, result: torch.Tensor, dim: int) -> list[int]:
     places = {row: place for place, row in enumerate(rows)}
     found = [places.get(tuple(row.flatten().tolist()), -1) for row in result.movedim(dim, 0)]
     return found if len(places) == len(rows) and min(found, default=-1) >= 0 else []
-
-
-# ---- Several numbers.
-
-
-def where_it_errs(attempt: Attempt) -> str | None:
-    """The tensors on whose numbers it does not depend how far the answer is off."""
-    exercise, answer, arguments = attempt.exercise, attempt.answer, attempt.exercise.inputs[attempt.shown]
-    outcomes = attempt.outcomes[attempt.shown], attempt.rights[attempt.shown]
-    if (
-        not answer
-        or not all(isinstance(thing, torch.Tensor) for thing in outcomes)
-        or outcomes[0].shape != outcomes[1].shape
-    ):
-        return None
-
-    def error(*varied: Any) -> torch.Tensor:
-        mine, right = answer.outcome(exercise, varied), call(exercise, exercise.oracle, varied)
-        largest.append(float(right.double().abs().max()))
-        return mine.double() - right.double()
-
-    largest: list[float] = []
-    first, without = error(*arguments), []
-    places = [place for place, thing in enumerate(arguments) if isinstance(thing, torch.Tensor)]
-    for place in places:
-        others = (2 * arguments[place] + 1, -arguments[place])
-        errors = [error(*arguments[:place], other, *arguments[place + 1 :]) for other in others]
-        room = 1e-5 * max(largest)
-        if first.abs().max() > 100 * room and all(torch.allclose(one, first, atol=room) for one in errors):
-            without.append(attempt.names[place])
-    if not 0 < len(without) < len(places):
-        return None
-    names = sentence_list([f"`{name}`" for name in without])
-    return f"By how much it is off does not depend on the numbers in {names}: what else goes into it?"
-
-
-def number_of_entries(attempt: Attempt) -> str | None:
-    """Several things, where how many they are would be right."""
-    outcomes = list(zip(attempt.outcomes, attempt.rights, strict=True))
-    if len(outcomes) < 3 or not all(isinstance(mine, list | tuple | dict | set) for mine, _ in outcomes):
-        return None
-    is_right = all(is_number(right) and len(mine) == right for mine, right in outcomes)
-    return "A number is asked for: how many entries has what you return?" if is_right else None
 
 
 # ---- NaN, and where it arises.
