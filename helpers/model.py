@@ -305,8 +305,8 @@ def gradients_of_a_run(steps: int = 10) -> Tensor:
 _GPT = partial(Config, vocabulary=50_257)
 _LLAMA_2 = partial(Config, family="Llama", tied=False, vocabulary=32_000, context=4096)
 _LLAMA_3 = partial(Config, family="Llama", tied=False, vocabulary=128_256, key_heads=8, theta=500_000.0)
-# Add a model: a line here with its source in this comment, and what others count of it in PUBLISHED of
-# tests/test_model.py. One that a learner asks for once needs no line: `read_config` takes its config.json.
+# Add a model: a line here, its source in this comment, what others count of it in PUBLISHED of tests/test_model.py, and
+# `python -m tests.tools.refresh`, since living views store the table. For a single cell `read_config` is enough.
 # GPT-2: openai/gpt-2 (hparams.json) and gpt2* at Hugging Face (config.json). GPT-3: Brown et al. 2020, table 2.1, as
 # a dense model of that shape (theirs has banded layers, too). Llama: config.json of meta-llama/* at Hugging Face; for
 # Llama 3 405B that of Llama-3.1-405B with 8 key heads (as first uploaded it had 16).

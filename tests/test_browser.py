@@ -338,7 +338,7 @@ def test_every_number_of_random_states_is_that_of_python(page, kind):
             value = formats.decode(int(state["bits"], 2), state["format"]).value
             assert float(browsers.pop("value")) == value or math.isnan(value)
             browsers.pop("fate")
-        assert browsers == pythons, state
+        assert browsers == pythons, f"a number that Python lacks is to be told by of_{kind}(view) above; in {state}"
 
 
 # The code that is shown after each of these numbers is typed.

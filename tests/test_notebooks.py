@@ -226,7 +226,8 @@ def test_exercises(path, notebook):
     assert len(tasks) >= (0 if path.name.startswith("00") else 5)
     for number, task in enumerate(tasks, start=1):
         form = rf"### Exercise {number}\. .+ ★{{1,3}} \(\d+ min\)\n\n"
-        assert re.match(form, task.statement), f"a statement opens with: ### Exercise {number}. Title ★ (5 min)"
+        opens = f"a statement opens with: ### Exercise {number}. Title ★ (5 min)"
+        assert re.match(form, task.statement), f"{opens}; renumber those below, also where text and notes name them"
         (output,) = notebook.cells[task.index].outputs
         assert output.data["text/plain"].startswith(f"○ {task.name}: not attempted yet"), "store the stub unsolved"
 

@@ -126,10 +126,15 @@ def walk(view: Any, steps: Sequence[tuple[str, str, Any, str | dict[str, str | N
 
     A place is the name of a number; or "alert"; or a slider, for how its value is read out; None: it is not shown.
     """
-    for name, how, value, says in steps:
-        touch(part(view, name), how, value)
-        for place, words in (says if isinstance(says, dict) else {"all": says}).items():
-            _expect(view, place, words)
+    for number, step in enumerate(steps):
+        name, how, value, says = step
+        try:
+            touch(part(view, name), how, value)
+            for place, words in (says if isinstance(says, dict) else {"all": says}).items():
+                _expect(view, place, words)
+        except Exception as error:
+            error.add_note(f"This was step {number} of the walk: {step}")
+            raise
 
 
 def _expect(view: Any, place: str, words: str | None) -> None:

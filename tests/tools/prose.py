@@ -17,7 +17,7 @@ from nbformat import NotebookNode
 
 from helpers import specs
 from helpers.exercises import EXERCISES, Exercise
-from tests.tools.course import asked, chosen, guessed, keys, plain, read, sections, tags
+from tests.tools.course import MEASURED, answers, asked, chosen, guessed, keys, plain, read, sections, tags
 
 # Numbers that no cell computes, each with the paper or datasheet that prints it.
 CITED = tomllib.loads(Path(__file__).with_name("cited.toml").read_text(encoding="utf-8"))
@@ -102,7 +102,7 @@ def values(code: ast.AST) -> set[float]:
 
 
 def shown(cells: Iterable[NotebookNode], path: Path) -> set[float]:
-    """The numbers of code cells, of what they show if that is compared, of solutions, and of what judges answers."""
+    """The numbers of code cells, of what they show if that is compared, of what is said after a guess, of solutions."""
     found: set[float] = set()
     for cell in cells:
         if cell.cell_type == "markdown":
@@ -114,8 +114,8 @@ def shown(cells: Iterable[NotebookNode], path: Path) -> set[float]:
             for output in cell.outputs:
                 text = output.get("text", "") + output.get("data", {}).get("text/plain", "")
                 found |= {number.value for number in numbers(text)}
-        for name in guessed(cell):
-            found = found.union(*map(values, keys(path, guesses=True).get(name, ())))
+        told = " ".join(answer for answer in answers(cell) if not answer.startswith(MEASURED))
+        found |= {number.value for number in numbers(told)}
         if "exercise" in tags(cell):
             found = found.union(*map(values, keys(path)[asked(cell)]), _answers(EXERCISES[asked(cell)]))
     return found
@@ -129,6 +129,17 @@ def _answers(exercise: Exercise) -> set[float]:
             with suppress(Exception):  # some mistakes are calls that fail
                 found |= {number.value for number in numbers(repr(answer(*copy.deepcopy(case))))}
     return found
+
+
+def _speaks_of_guesses(cell: NotebookNode) -> bool:
+    """Whether a cell asks for a guess, or tells the teacher what will be guessed."""
+    return "?" in cell.source or cell.metadata.get("slideshow", {}).get("slide_type") == "notes"
+
+
+def _guessed_wrong(cells: Iterable[NotebookNode], path: Path) -> set[float]:
+    """What the guesses of a section may be taken for: numbers that no cell shows."""
+    names = [name for cell in cells for name in guessed(cell)]
+    return set().union(*(values(node) for name in names for node in keys(path, guesses=True).get(name, ())))
 
 
 def _specified(text: str) -> set[float]:
@@ -159,6 +170,8 @@ def without_origin(path: Path) -> Iterator[tuple[str, Number]]:
         for cell in part:
             if cell.cell_type == "markdown":
                 near = known | _specified(cell.source)
+                if _speaks_of_guesses(cell):
+                    near |= _guessed_wrong(part, path)
                 yield from ((cell.source, number) for number in said(cell.source) if not any(map(number.is_near, near)))
 
 
