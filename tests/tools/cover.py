@@ -35,7 +35,7 @@ def store() -> None:
 def _play(tab: Any) -> Iterator[int]:
     """A reader places a prediction and sees the answer, then drags a layer along the roof; yields how long to look."""
     yield _LOOK
-    yield from _drag(tab, tab.get_by_role("slider", name="your guess").locator(".knob"), 75)
+    yield from _drag(tab, tab.get_by_role("slider", name="your guess").locator(".knob"), 250)
     yield _LOOK
     tab.get_by_role("button", name="Show the answer").click()
     tab.mouse.move(0, 0)
@@ -67,7 +67,7 @@ def frames() -> list[tuple[Image.Image, int]]:
 
 
 def _output() -> dict[str, Any]:
-    data, metadata = explore.roofline(batch=16)._repr_mimebundle_()
+    data, metadata = explore.roofline(machine="NVIDIA A100 SXM4 80GB", batch=16)._repr_mimebundle_()
     return {"data": data, "metadata": metadata}
 
 
