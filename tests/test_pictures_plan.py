@@ -168,6 +168,26 @@ def test_it_asks_then_moves_by_mouse_finger_and_key(page):
 
 
 @pytest.mark.slow
+def test_a_point_dropped_beside_a_published_run_is_on_it_and_can_be_dragged_on(page):
+    plan = explore.napkin("Llama 3 70B", 70e9)
+    plan.revealed = ["gpus", "days"]
+    view = page(fragment(plan)).locator(VIEWS)
+    knob = view.get_by_role("slider", name="GPUs and days").locator(".knob")
+
+    def drop_beside(there, by):
+        start, end = (part.bounding_box() for part in (knob, there))
+        across = end["x"] + end["width"] / 2 - start["x"] - start["width"] / 2
+        down = end["y"] + end["height"] / 2 - start["y"] - start["height"] / 2
+        touch(knob, "drag", (across + by[0], down + by[1]))
+
+    drop_beside(view.locator("[data-link='Llama 3 70B'] .published"), (4, -5))
+    expect(shown(view, "days")).to_have_text("260 days")
+    expect(shown(view, "hours")).to_have_text("6.4 million GPU-hours")
+    drop_beside(view.get_by_text("64", exact=True), (4, -150))
+    expect(shown(view, "GPUs")).to_have_text("64 GPUs")
+
+
+@pytest.mark.slow
 def test_cures_are_switched_and_typed(page):
     view = page(fragment(explore.plan("Llama 3 70B", shared=64, asked=[]))).locator(VIEWS)
     expect(shown(view, "peak")).to_have_text("246 GB")

@@ -162,8 +162,8 @@ function question(ui) {
   const lives = (name) => !isLost(rounded(lost.asked, name, formats).number.value);
   const others = Object.keys(formats).filter((name) => name !== lost.format);
   const [alive, marked] = [others.filter(lives), guess.value ?? []];
-  const right = others.filter((name) => lives(name) === marked.includes(name)).length;
-  const said = guess.value === null ? "" : `: you had ${right} of ${others.length} right`;
+  const hits = marked.filter(lives).length;
+  const said = guess.value === null ? "" : `: of your marks ${hits} are right, ${marked.length - hits} wrong, ${alive.length - hits} missing`;
   const again = () => {
     ask(ui, lost.asked, lost.format);
     ui.set({ predicted: {}, revealed: [] });
@@ -191,7 +191,7 @@ function chips(ui, number) {
     const told = revealed.includes(name) || pressed || (about && guess.told);
     const there = rounded(text, name, formats).number;
     const value = there ? general(there.value) : "none";
-    return button([h("b", {}, name), h("small", {}, told ? value : "?")], () => ask(ui, text, name),
+    return button([h("b", {}, name), h("small", {}, told ? value : "\u00a0")], () => ask(ui, text, name),
       { class: "chip", "aria-pressed": `${pressed}`, "aria-label": told ? `${name}: ${value}` : name });
   });
 }

@@ -4,7 +4,7 @@
 // runs; `asked`, the questions that come first; `handles`, what may be moved; `links` and `server` for the traffic.
 
 import { asks, beside, choice, duration, either, h, handle, hatching, line, linear, logarithmic, miss, picture,
-  places, plain, powers, s, scrub, shown, si, tip } from "./toolkit.js";
+  places, plain, powers, s, scrub, shown, si, tip, wide } from "./toolkit.js";
 
 const DAY = 86400;
 const TERMS = { weights: "weights", gradients: "gradients", moments: "averages", "master copy": "master copy",
@@ -16,6 +16,7 @@ const DAYS = [1, 36500];
 const SPANS = [[1, "1 day"], [7, "1 week"], [30, "1 month"], [365, "1 year"], [3650, "10 years"], [36500, "100 years"]];
 const SERVERS = [1, 2, 4, ...Array.from({ length: 2048 }, (_, k) => 8 * (k + 1))]; // GPUs come in servers of eight
 const MOST_GPUS = 16384;
+const TOO_FAST = "faster than the peak";
 const between = (x, low, high) => Math.min(Math.max(x, low), high);
 const spanOf = (days) => (days >= 730 ? `${plain(days / 365, 2)} years` : `${plain(days, 3)} days`);
 const many = (x, noun) => {
@@ -70,6 +71,7 @@ function timeOf(state) {
 
 const withGpus = (state, gpus) => ({ ...state, gpus });
 const leastGpus = (state) => SERVERS.find((gpus) => memoryOf(withGpus(state, gpus)).fits);
+const NEAR = 6; // pixels, within which a dragged point jumps
 const nearest = (stops, x) => stops.reduce((best, stop) => (Math.abs(Math.log(stop / x)) < Math.abs(Math.log(best / x)) ? stop : best));
 
 // ---- Left: what one GPU holds ---------------------------------------------------------------------------------------
@@ -146,24 +148,38 @@ function diagonal({ across, up }, days) {
   return [[across(from), up(days / from)], [across(to), up(days / to)]];
 }
 
-// Fewer GPUs than hold it.
-function wall({ em, hatch }, state, { across, left, right, top, bottom }) {
+// Where the wall stands: at the fewest GPUs that hold it.
+function wallAt(state, { across, left, right }) {
   const least = leastGpus(state);
-  const x = least === undefined ? right : least === 1 ? left : across(least);
+  return least === undefined ? right : least === 1 ? left : across(least);
+}
+
+function wall({ em, hatch }, state, box) {
+  const { left, top, bottom } = box;
+  const x = wallAt(state, box);
   return [s("rect", { x: left, y: top, width: x - left, height: bottom - top, fill: hatch, class: "cannot" }),
     x > left && s("path", { d: line([x, top], [x, bottom]), class: "capacity" }),
-    x - left > 6 * em && s("text", { x: left + 0.5 * em, y: top + 1.4 * em, class: "label bold" }, "does not fit")];
+    x - left > 6 * em && s("text", { x: left + 0.5 * em, y: bottom - 2 * em, class: "label bold" }, "does not fit")];
+}
+
+// Words at the bottom that the wall does not cross, where there is room on one of its sides.
+function besideWall(ui, box, words) {
+  const long = wide(words, ui, 0.92, "bold");
+  const x = wallAt(ui.state, box);
+  const crosses = x > box.left && box.left + 0.5 * ui.em + long > x;
+  return { x: (crosses && x + 0.5 * ui.em + long < box.right ? x : box.left) + 0.5 * ui.em, y: box.bottom - 0.6 * ui.em, long };
 }
 
 // That, and fewer days than the peak allows.
 function impossible(ui, box) {
-  const { state, em } = ui;
+  const { state } = ui;
   const { left, right, bottom } = box;
+  const { x, y } = besideWall(ui, box, TOO_FAST);
   const fastest = timeOf({ ...state, utilization: 1 });
   const [start, end] = diagonal(box, fastest.days * state.gpus);
   const below = `${line([left, bottom], [left, start[1]], start, end, [right, end[1]], [right, bottom])}z`;
   return [s("path", { d: below, fill: ui.hatch, class: "cannot" }), wall(ui, state, box),
-    s("text", { x: left + 0.5 * em, y: bottom - 0.6 * em, class: "label bold" }, "faster than the peak")];
+    s("text", { x, y, class: "label bold" }, TOO_FAST)];
 }
 
 // Where words and marks are, so that no name lies on them.
@@ -173,15 +189,15 @@ function taken(ui, box) {
   const high = box.up(state.deadline);
   const lines = [0.35, -0.4].map((rise) => ({ x: box.left, y: high + rise * em, long: box.right - box.left }));
   const said = ui.guess("days").value;
-  if (said !== null) lines.push({ x: box.left, y: besideLine(ui, box, said), long: box.right - box.left });
+  if (said !== null) lines.push({ x: box.left, y: besideLine(ui, box, said, state.deadline), long: box.right - box.left });
   return [...lines, { x: x - 10, y, long: 20 }, { x, y: y - em, long: 5.5 * em },
-    { x: box.left, y: box.bottom - 0.6 * em, long: 10 * em },
+    besideWall(ui, box, TOO_FAST), { x: box.left, y: box.bottom - 2 * em, long: 6 * em },
     ...state.published.map((run) => ({ x: box.across(run.gpus) - 8, y: box.up(run.days) + 0.3 * em, long: 16 }))];
 }
 
-// A prediction's words lie above its line, or below it where the deadline's line is.
-function besideLine({ state, em }, { up }, days) {
-  const above = up(days) - up(state.deadline);
+// The words of a line lie above it, or below it where another line is.
+function besideLine({ em }, { up }, days, other) {
+  const above = up(days) - up(other);
   return up(days) + (above > 0 && above < 1.6 * em ? 1.1 : -0.5) * em;
 }
 
@@ -192,7 +208,8 @@ function marks(ui, box) {
     const [x, y] = [box.across(run.gpus), box.up(run.days)];
     const at = spot(`${run.name}: ${plain(run.mfu, 2)}`, x, y);
     const lead = at.far && s("path", { d: line([x, y], [at.side > 0 ? at.x - 3 : at.x + at.long + 3, at.y - 0.3 * em]), class: "lead" });
-    return s("g", { class: "point", "data-link": run.name, onclick: () => ui.say(`${run.name}, ${run.source}.`) },
+    const covered = run.gpus === state.gpus && Math.abs(box.up(timeOf(state).days) - y) < NEAR; // the point is on it
+    return s("g", { class: "point", "data-link": run.name, style: covered ? "pointer-events: none" : null, onclick: () => ui.say(`${run.name}, ${run.source}.`) },
       s("circle", { cx: x, cy: y, r: 14, class: "spot" }), lead,
       s("path", { d: `M${x} ${y - 6}l6 6l-6 6l-6 -6z`, class: "published" }),
       s("text", { x: at.x, y: at.y, class: "label" }, `${run.name}: ${plain(run.mfu, 2)}`));
@@ -202,15 +219,23 @@ function marks(ui, box) {
 const legend = () => h("p", { class: "soft" }, "◆ published runs: the part of the peak, by all their GPU-hours, time standing still ",
   "included. FLOPs are counted as in the plan. Touch one for its source.");
 
+// Where a point goes that is dragged to a pixel: onto a published run or a power of two that is near.
+function snapped({ published }, { across, up }, x, y) {
+  const run = published.find(({ gpus, days }) => Math.hypot(across(gpus) - x, up(days) - y) < 2 * NEAR);
+  if (run) return { ...run, exact: true };
+  const power = powers(0, 14).find((gpus) => Math.abs(across(gpus) - x) < NEAR);
+  return { gpus: power ?? nearest(SERVERS, between(across.value(x), 1, MOST_GPUS)), days: up.value(y) };
+}
+
 function planned(ui, box) {
   const { state, em, before } = ui;
   const now = timeOf(state);
   const free = (name) => state.handles.includes(name);
   const [x, y] = [box.across(state.gpus), box.up(now.days)];
   const full = timeOf({ ...state, utilization: 1 }).days * state.gpus; // GPU-days at the peak
-  const move = (gpus, days) => ui.set({
+  const move = ({ gpus, days, exact = false }) => ui.set({
     ...(free("gpus") ? { gpus } : {}),
-    ...(free("utilization") ? { utilization: between(+plain(full / gpus / days, 2), 0.02, 1) } : {}),
+    ...(free("utilization") ? { utilization: between(+plain(full / gpus / days, exact ? 6 : 2), 0.02, 1) } : {}),
   });
   const stepGpus = (way) => nearest(powers(0, 14), between(state.gpus * 2 ** way, 1, MOST_GPUS));
   const step = (dx, dy) => (dx ? free("gpus") && ui.set({ gpus: stepGpus(dx) })
@@ -223,7 +248,7 @@ function planned(ui, box) {
     ghost && s("circle", { cx: box.across(before.gpus), cy: box.up(old.days), r: 8, class: "ghost" }),
     handle({ label: "GPUs and days", value: state.gpus, min: 1, max: MOST_GPUS, tap: true, step,
       text: `${state.gpus} GPUs, ${spanOf(now.days)}, ${fits ? "fits" : "does not fit"}`,
-      drag: (px, py) => move(nearest(SERVERS, between(box.across.value(px), 1, MOST_GPUS)), box.up.value(py)) },
+      drag: (px, py) => move(snapped(state, box, px, py)) },
     s("rect", { x: box.left, y: box.top, width: box.right - box.left, height: box.bottom - box.top, class: "spot" }),
     s("path", { d: line([x, y], [x, box.bottom]), class: "drop" }),
     s("circle", { cx: x, cy: y, r: 9, class: `knob ${fits ? "" : "compute"}` })),
@@ -232,9 +257,10 @@ function planned(ui, box) {
 }
 
 function limit(ui, box) {
-  const y = box.up(ui.state.deadline);
+  const { deadline } = ui.state;
+  const y = box.up(deadline);
   return [s("path", { d: line([box.left, y], [box.right, y]), class: "deadline" }),
-    beside(`deadline: ${spanOf(ui.state.deadline)}`, box.left, y - 0.4 * ui.em, 1, ui, "label")];
+    beside(`deadline: ${spanOf(deadline)}`, box.left, besideLine(ui, box, deadline, ui.guess("days").value ?? 0), 1, ui, "label")];
 }
 
 // ---- The questions --------------------------------------------------------------------------------------------------
@@ -253,7 +279,7 @@ function guessLine(ui, box, name, guess) {
   const ends = upright ? [[at, box.top], [at, box.bottom]] : [[box.left, at], [box.right, at]];
   const words = guess.value === null ? "drag me" : write(value);
   if (guess.told) return guess.value === null ? null : [s("path", { d: line(...ends), class: "guess" }),
-    beside(`you: ${write(value)}`, upright ? at : box.left, upright ? box.top + 2.6 * em : besideLine(ui, box, value), 1, ui, "label", box.left, box.right)];
+    beside(`you: ${write(value)}`, upright ? at : box.left, upright ? box.top + 2.6 * em : besideLine(ui, box, value, ui.state.deadline), 1, ui, "label", box.left, box.right)];
   const middle = upright ? [at, (box.top + box.bottom) / 2] : [box.across(ui.state.gpus), at];
   return handle({ label: `your guess of the ${upright ? "GPUs" : "days"}`, text: write(value), value, min: scale.from, max: scale.to,
     tap: true, drag: (x, y) => make(scale.value(upright ? x : y)), step: (dx, dy) => make(value * (upright ? 2 : 1.25) ** (dx + dy)) },
