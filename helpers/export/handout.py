@@ -22,7 +22,7 @@ SOLUTION = "<details><summary>Solution<"
 _LINK = re.compile(r"\[([^]]+)\]\((\d\d_\w+\.ipynb)\)")  # to another lesson
 # What a class needs beside the notebooks, to install and to run them. The checks compare with what `helpers` holds.
 _BESIDE = ["helpers", ".jupyter", "requirements.txt", ".github/constraints.txt", "pyproject.toml", "LICENSE"]
-_BESIDE += ["environment.yml", ".binder", ".devcontainer", ".gitignore"]
+_BESIDE += ["environment.yml", ".binder", ".devcontainer", ".hub/jupyterhub_config.py", ".gitignore"]
 _SHARED = 5  # cells that tell a notebook of the course from another; every lesson has seventy
 _TEST = """# The marks of the exercise above are made here. Leave this cell as it is.
 ### BEGIN HIDDEN TESTS
