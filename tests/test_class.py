@@ -98,7 +98,8 @@ def test_a_class_gets_a_folder_that_runs_and_gives_nothing_away(tmp_path, monkey
     ran = subprocess.run([sys.executable, "-m", "helpers.progress"], capture_output=True, text=True)
     assert NOTEBOOKS[2].stem in ran.stdout and START.stem not in ran.stdout
     listed = tomllib.loads((tmp_path / "class" / "pyproject.toml").read_text("utf-8"))
-    needed = [".hub/jupyterhub_config.py", listed["project"]["readme"], listed["tool"]["flit"]["external-data"]["directory"]]
+    needed = [listed["project"]["readme"], listed["tool"]["flit"]["external-data"]["directory"]]
+    needed += [".hub/jupyterhub_config.py"]
     needed += re.findall(r"^-[cr] (.+)$", (tmp_path / "class" / "requirements.txt").read_text("utf-8"), re.MULTILINE)
     assert all((tmp_path / "class" / name).exists() for name in needed)
 
