@@ -12,6 +12,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 
 from helpers.export import cells
 from helpers.export.__main__ import main
+from helpers.export.code import Definitions, asked_code, lesson_code
 from tests.tools import browser, course
 from tests.tools.course import NOTEBOOKS, ROOT, exercises, read, tags
 
@@ -88,13 +89,17 @@ def test_every_cell_output_picture_and_formula_is_on_the_page(both):
     assert not any(re.search(r"[\\$]", formula.get_text()) for formula in found)  # a command not understood
 
 
-def test_nobody_but_the_speaker_sees_notes_hints_and_solutions_unfolded(both):
+def test_notes_and_hints_are_the_speakers_and_a_solution_has_the_slide_below_its_exercise(both):
     notebook, page, talk = both
     folds = [fold.summary.get_text() for fold in page.find_all("details") if not fold.has_attr("open")]
     notes = [fold.summary.get_text() for fold in talk.select("aside details[open]")]
     assert len(folds) == len(page.find_all("details")) and "For the teacher" not in page.get_text()
-    for found in (folds, notes):
-        assert found.count("Hint") == found.count("Solution") == len(exercises(notebook))
+    solutions = talk.select(".solution")
+    assert folds.count("Hint") == folds.count("Solution") == len(exercises(notebook)) == len(solutions)
+    assert notes.count("Hint") == len(solutions) and "Solution" not in notes
+    for solution in solutions:
+        number = solution.find_previous("h3").get_text().partition(".")[0]
+        assert solution.h3.get_text() == f"{number}: a solution"
     kinds = [cells.slide_type(cell) for cell in notebook.cells]
     assert sum(words.startswith("For the teacher") for words in notes) == kinds.count("notes")
     assert len(talk.find_all("details")) == len(notes)
@@ -126,7 +131,7 @@ def test_pages_have_the_notes_if_asked(tmp_path):
     ],
 )
 def test_slides_show_neither_asserts_nor_guesses_nor_the_call_that_draws(tmp_path, source, shown):
-    assert cells.lesson_code(source) == shown
+    assert lesson_code(source) == shown
 
 
 def test_folded_code_unfolds_on_a_page_and_is_not_on_a_slide(tmp_path):
@@ -155,11 +160,55 @@ def test_a_guess_asks_for_a_pencil_and_hides_its_answer(tmp_path):
     assert not exported(tmp_path, guess(""), kind="pages").details
     slide = exported(tmp_path, guess()).select_one(".guess")
     hidden = slide.select_one(".fragment").extract()
-    assert slide.select_one(".output").get_text() == "Write your guess down."
+    assert [" ".join(part.get_text().split()) for part in slide.select(".code, .output")] == [PENCIL]
     assert [" ".join(part.get_text().split()) for part in hidden.select(".code, .output")] == [
         "n = 3",
         "It is 3, since.",
     ]
+
+
+def test_an_answer_is_code_where_it_is_code(tmp_path):
+    given = guess("It is '(a b)'. As `w` < 2 does.")
+    assert str(exported(tmp_path, given).select_one(".fragment p")) == (
+        "<p>It is <code>(a b)</code>. As <code>w</code> &lt; 2 does.</p>"
+    )
+
+
+@pytest.mark.parametrize(
+    ("lines", "asked", "waiting"),
+    [
+        (
+            "a, b = 2, 3\nx = torch.ones(a, b)\nvalue = x.sum()",
+            "a, b = 2, 3\nx = torch.ones(a, b)\nvalue = x.sum()",
+            "",
+        ),
+        ("n = 3\nvalue = round(2 * n)", "", "n = 3\nvalue = round(2 * n)"),
+        ("sizes = {1: 2}\nvalue = max(sizes)", "sizes = {1: 2}", "value = max(sizes)"),
+        ("value = 0\nfor n in (1, 2):\n    value += n", "value = 0\nfor n in (1, 2):\n    value += n", ""),
+        ("@f\ndef g(x):\n    return x\n\n\nvalue = g(1)", "@f\ndef g(x):\n    return x\n\nvalue = g(1)", ""),
+        ("suspects = []\nvalue = 3", "", "value = 3"),
+    ],
+)
+def test_a_class_sees_what_is_run_and_waits_for_what_is_only_reckoned(lines, asked, waiting):
+    assert asked_code(f"guess = ...  # GB\n\n{lines}\ncompare(guess, value)") == (asked, waiting)
+
+
+def test_what_a_guess_takes_from_above_is_recalled_with_its_numbers():
+    above = Definitions()
+    above.add("n, m = 3, 4\nk = 5\nx = torch.ones(n)\nlong = (\n\n1,\n2,\n3,\n4)")
+    above.add("def f(x):\n    return x\n\nx[0] = 2\ndevice = machine.device()")
+    assert above.recalled({"f", "x", "long", "device", "torch"}) == [
+        "n, m = 3, 4",
+        "x = torch.ones(n)",
+        "def f(x):\n    return x",
+    ]
+
+
+def test_with_a_question_stand_the_paragraph_before_it_and_what_its_code_takes_from_above(tmp_path):
+    given = [text("## a", "slide"), code("n = 3"), text(f"{LONG}\n\nHow large is `n` here?", "subslide"), guess("")]
+    slide = exported(tmp_path, *given).select(".slides > section:last-child > section")[-1]
+    slide.select_one(".fragment").decompose()
+    assert " ".join(slide.get_text(" ").split()) == f"{LONG} How large is n here? n = 3 {PENCIL}"
 
 
 LONG = "This explains in many words, and nobody needs them on a slide, what all have seen."
@@ -175,7 +224,7 @@ PENCIL = "Write your guess down."
         ([text("a", "slide"), text("n", "notes"), text("gone", "skip"), code("import x")], [("text", "a", "n")]),
         ([text("a", "slide"), text("b", "fragment"), text("c", "subslide")], [("text", "a b", ""), ("text", "c", "")]),
         ([text("a", "slide"), code("x = 1\nx", PNG), text(LONG)], [("text", "a x = 1 x", ""), ("picture", "", LONG)]),
-        ([text("A:", "slide"), code("draw.x()", PNG), text("> T")], [("picture", "", "A:"), ("text", "T", "")]),
+        ([text("A:", "slide"), code("draw.x()", PNG), text("> T")], [("picture", "A:", ""), ("text", "T", "")]),
         (
             [text("## a\n\nb?", "slide"), guess(), text("> T")],
             [("guess", f"a b? {PENCIL} [ n = 3 It is 3, since. T ]", "")],
@@ -191,8 +240,22 @@ PENCIL = "Write your guess down."
         ),
         ([text("## Recap", "slide"), text(LONG)], [("text", f"Recap {LONG}", "")]),
         (
-            [text("## Exercises", "slide"), text(f"### Exercise 1\n\n{LONG}", "subslide"), text(HINT, "subslide")],
-            [("exercise", "Exercises", ""), ("exercise", f"Exercise 1 {LONG}", "Hint h")],
+            [
+                text("## Exercises\n\nSix.", "slide"),
+                text(f"### Exercise 1. A\n\n{LONG}", "subslide"),
+                text(HINT, "subslide"),
+                text(HINT.replace("Hint", "Solution"), "subslide"),
+                text("### Exercise 2. B", "subslide"),
+            ],
+            [
+                ("exercise", f"Exercise 1. A {LONG}", "Six. Hint h"),
+                ("solution", "Exercise 1: a solution h", ""),
+                ("exercise", "Exercise 2. B", ""),
+            ],
+        ),
+        (
+            [text("a", "slide"), text("b.", "subslide"), text(LONG, "subslide"), text("n", "notes")],
+            [("text", "a", ""), ("text", "b.", f"n {LONG}")],
         ),
     ],
 )

@@ -6,9 +6,10 @@ from itertools import pairwise
 import pytest
 from nbformat import NotebookNode
 
-from helpers.export.cells import slide_type
+from helpers.export.cells import answer, is_exercise, is_guess, slide_type
+from helpers.export.code import Definitions
 from tests.tools import browser
-from tests.tools.course import NOTEBOOKS, is_further, read, sections
+from tests.tools.course import NOTEBOOKS, is_further, plain, read, sections
 
 pytest.importorskip("pyreveal", reason="the extra 'teach' is not installed")
 from helpers.export import documents
@@ -119,7 +120,48 @@ def test_a_slide_has_a_heading_and_fits_and_is_read_from_the_last_row(path, open
             [(width, height)] = slide["pictures"]
             assert width >= 0.8 * WIDTH or height >= 0.7 * HEIGHT, slide["name"]
         else:
-            assert not slide["pictures"] or slide["kind"] == "exercise", slide["name"]
+            assert not slide["pictures"] or slide["kind"] in ("guess", "exercise"), slide["name"]
+
+
+# Of each guess what its slide shows before a key is pressed, and in its code.
+ASKED = """() => [...document.querySelectorAll('.slides section.guess')].map(slide => {
+  const shown = slide.cloneNode(true);
+  shown.querySelectorAll('.fragment, aside, [hidden]').forEach(part => part.remove());
+  const code = [...shown.querySelectorAll('.code')].map(part => part.textContent).join('\\n');
+  return [shown.textContent, code, shown.querySelectorAll('.code, table, img').length];
+})"""
+
+
+def questions(notebook):
+    """Each guess of a notebook with the text that asks for it, and with what the code above it has defined."""
+    question, defined = "", Definitions()
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown" and slide_type(cell) not in ("notes", "skip"):
+            question = cell.source
+        elif is_guess(cell):
+            yield question, answer(cell), defined.recalled(set(re.findall(r"`(\w+)`", question)))
+        if cell.cell_type == "code" and not is_exercise(cell):
+            defined.add(cell.source)
+
+
+def letters(text):
+    return re.sub(r"\W+", "", text)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_guess_is_answered_from_its_slide_alone(path, opened):
+    slides = opened(path).evaluate(ASKED)
+    for (text, code, seen), (question, answered, definitions) in zip(slides, questions(read(path)), strict=True):
+        for paragraph in question.split("\n\n"):
+            is_told = re.match(r"<details|Replace the three dots|\||\$\$", paragraph)
+            assert is_told or letters(plain(paragraph)) in letters(text), f"not on the slide:\n{paragraph}"
+        leads_on = re.search(r"\bbelow\b(?! )|\blines?\b.* below|:$|\bread \w+ off\b", question, re.IGNORECASE)
+        assert seen or not leads_on, f"nothing stands below:\n{question}"
+        assert all(letters(definition) in letters(code) for definition in definitions), (
+            f"undefined:\n{question}\n{code}"
+        )
+        assert not answered or letters(answered) not in letters(text), f"told too early:\n{answered}"
 
 
 PARAGRAPHS = "<p style='height: 400px'>a</p><p style='height: 100px'>b</p><p style='height: 200px'>c</p>"
@@ -145,6 +187,34 @@ def test_a_picture_is_as_large_in_print_as_on_the_screen(opened):
     printed = page.evaluate("""[...document.querySelectorAll('.pdf-page > section.picture')].map(slide =>
         [...slide.querySelectorAll('.output > img, [data-view]')].map(part => part.getBoundingClientRect().width))""")
     assert [[width for width, _ in one] for one in shown if one] == [pytest.approx(one, rel=0.02) for one in printed]
+
+
+@pytest.mark.slow
+def test_on_paper_a_guess_has_a_page_before_its_answer_and_a_picture_shows_it(opened):
+    page = opened(NOTEBOOKS[3])
+    page.goto(page.url.partition("#")[0] + "?print-pdf")
+    page.locator(".pdf-page").last.wait_for(state="attached")
+    shown = page.evaluate("""[...document.querySelectorAll('.pdf-page > section.guess')].map(slide =>
+        [...slide.querySelectorAll('.fragment')].filter(part => part.matches('.visible')).length)""")
+    assert shown.count(0) == len([*questions(read(NOTEBOOKS[3]))]) and shown.count(1) >= shown.count(0)
+    assert page.locator("[data-view] button", has_text="without a guess").count() == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("key", "code"), [("?", 191), ("?", 219), ("F1", 112)])
+def test_help_opens_on_any_keyboard(opened, key, code):
+    page = opened(NOTEBOOKS[0])
+    press = {"key": key, "keyCode": code, "shiftKey": key == "?", "bubbles": True}
+    page.evaluate("press => document.dispatchEvent(new KeyboardEvent('keydown', press))", press)
+    page.get_by_text("Keyboard Shortcuts").wait_for()
+
+
+@pytest.mark.slow
+def test_a_speaker_reads_first_what_to_ask(opened):
+    slides = opened(NOTEBOOKS[3]).evaluate("""[...document.querySelectorAll('.slides > section > section')].map(slide =>
+        [...slide.querySelectorAll('aside')].map(note => note.matches('.teacher')))""")
+    assert sum(len(notes) > 1 for notes in slides) > 5
+    assert all(notes.index(True) == 0 for notes in slides if True in notes)
 
 
 @pytest.mark.slow

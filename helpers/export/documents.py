@@ -18,8 +18,9 @@ from nbformat import NotebookNode
 from pygments.formatters import HtmlFormatter
 
 from helpers import explore
-from helpers.export.cells import for_page, for_slides
+from helpers.export.cells import for_page
 from helpers.export.glossary import Term, as_notebook, glossary, pattern
+from helpers.export.slides import for_slides
 
 HERE = Path(__file__).resolve().parent
 GLOSSARY = "glossary.html"

@@ -62,3 +62,10 @@ if (contents) {
   addEventListener("scroll", follow, {passive: true});
   follow();
 }
+
+// On a teacher's paper nothing is folded; on a reader's, what comes out of a guess and the solutions stay so.
+const folds = [...document.querySelectorAll("details:not([open])")];
+if (folds.some(fold => fold.textContent.startsWith("For the teacher"))) {
+  addEventListener("beforeprint", () => folds.forEach(fold => { fold.open = true; }));
+  addEventListener("afterprint", () => folds.forEach(fold => { fold.open = false; }));
+}
