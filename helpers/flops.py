@@ -3,6 +3,11 @@
 What PyTorch tags as pointwise and does not decompose is elementary. Products, reductions, windows and moves have rules
 here. Everything else is taken apart on meta tensors, by PyTorch's own decompositions or by a definition in plain torch.
 What cannot be taken apart has no rule, nor has arithmetic with complex numbers: `count` names it as uncounted.
+
+To add a rule for an op that `count` names: if other ops make the same result, write these down as a function in
+`DEFINITIONS`, which is taken apart on meta tensors (see `_ways`); if it has a closed form, put it into `RULES`. Only
+ops that combine no numbers are free, `MOVES` and `EMPTY`. Take the name out of `UNCOUNTED` in
+tests/test_counting_opdb.py, and test its number, worked out by hand, in tests/test_counting.py.
 """
 
 import itertools
