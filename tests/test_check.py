@@ -12,7 +12,8 @@ import pytest
 import torch
 from einops import reduce
 
-from helpers.check import check, judge, nearest
+from helpers.check import check, judge
+from helpers.check.source import Source
 from helpers.exercises import EXERCISES, Exercise
 from helpers.exercises.exercise import exercise, part
 from tests.tools import slips
@@ -32,7 +33,7 @@ MISTAKES = {
 @pytest.fixture
 def ask(monkeypatch):
     """What the check says of an answer to an exercise made for the test, whose source it does not know."""
-    monkeypatch.setattr(nearest.Source, "of", lambda learner: None)
+    monkeypatch.setattr(Source, "of", lambda learner: None)
 
     def ask(right, *answers, mistakes=(), **options):
         EXERCISES.pop("probe", None)

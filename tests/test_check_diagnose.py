@@ -10,6 +10,7 @@ import torch
 from einops import rearrange, reduce
 
 from helpers.check import check, nearest
+from helpers.check.source import Source
 from helpers.exercises import EXERCISES
 from helpers.exercises.exercise import exercise
 
@@ -35,7 +36,7 @@ def ask(monkeypatch):
 @pytest.fixture
 def unread(monkeypatch):
     """No source is known, so that no nearest slip is looked for."""
-    monkeypatch.setattr(nearest.Source, "of", lambda learner: None)
+    monkeypatch.setattr(Source, "of", lambda learner: None)
 
 
 def written(source):

@@ -13,7 +13,7 @@ How a check works
    `usual_mistake`: the one listed formula that gives the same in every case, or, where a mistake is `seen_in` a part
    of the answer, the same there. `errors` explains what was raised, `reading` what no source can mean, `formulas` what
    is wrong with a function of numbers, `tensors` with tensors, `conditions` where an answer is right; `nearest` edits
-   the learner's own source in one step (`edits`, which the tests use for the slips of the solutions, too), and names
+   the learner's own `source` in one step (`edits`, which the tests use for the slips of the solutions, too), and names
    the place where that makes it right, never the edit. Of a single value `values` asks after units and numbers of the
    statement: several readings of one value are one question, or none. A table may say what each word of a choice would
    mean (`words`), and what holds of every right answer (`laws`, tried on the learner's). Where no rule speaks, the

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 
 from helpers.check.attempt import Attempt
-from helpers.check.nearest import Source, source_of
+from helpers.check.source import Source, source_of
 from helpers.check.wording import printable
 
 _ALIKE = 0.75  # the ratio of a `SequenceMatcher` from which on names are taken for each other
