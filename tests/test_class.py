@@ -222,7 +222,7 @@ def test_a_file_that_is_no_notebook_of_the_course_is_a_row(tmp_path):
         "ann": "The folder is empty.",
         "ben": "This is no .ipynb.",
         "cyd": "This is no notebook of the course.",
-        "dan": "The folder holds no .ipynb, only 00.html.",
+        "dan": "The folder holds no .ipynb, but 00.html.",
         "eve": "The file is cut off or damaged (NotJSONError): ask for it again.",
     }
     assert {row.student: row.sentence for row in rows} == expected

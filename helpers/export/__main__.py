@@ -1,4 +1,4 @@
-"""The command line: `python -m helpers.export pages|slides|handout|marks --out DIR …`."""
+"""The command line: `python -m helpers.export pages|slides|handout|marks|plan …`."""
 
 import argparse
 import sys
@@ -21,7 +21,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m helpers.export",
         description=export.__doc__.partition("\n\n")[0],
-        epilog="For a class: handout --help, marks --help, plan --help.",
+        epilog="For a class, each with --help: handout (without solutions), marks (who is right), plan (90 minutes).",
     )
     parser.add_argument("kind", choices=("pages", "slides"), help="pages to read, or decks with notes for the speaker")
     parser.add_argument("numbers", nargs="*", metavar="NN", help="notebook numbers, such as 01; default: all")

@@ -372,7 +372,7 @@ def _not_marked(file: Path, error: Exception) -> str:
     """Why a notebook could not be read."""
     if file.is_dir():
         inside = sorted(path.name for path in file.rglob("*") if path.is_file())
-        return f"The folder holds no .ipynb, only {', '.join(inside[:3])}." if inside else "The folder is empty."
+        return f"The folder holds no .ipynb, but {', '.join(inside[:3])}." if inside else "The folder is empty."
     if file.suffix != ".ipynb":
         return "This is no .ipynb."
     return f"The file is cut off or damaged ({type(error).__name__}): ask for it again."
@@ -488,7 +488,7 @@ def totals(rows: Sequence[Row]) -> list[Total]:
                 best[row.name] = row
         verdicts = [row.verdict for row in best.values()]
         correct, partly, look = map(verdicts.count, ("correct", "partly", "look"))
-        points = round(sum(map(_points, best.values())), 2)
+        points = round(sum(map(_points, best.values()), 0.0), 2)
         found.append(Total(student, exercises, correct, partly, look, points))
     return found
 
