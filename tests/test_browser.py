@@ -154,6 +154,33 @@ def test_a_view_lives_before_anything_has_run_and_after_a_restart(desk):
     expect(shown(view, "code")).to_have_text("0x3f80")
 
 
+def test_a_mark_made_before_its_cell_is_run_stays_and_python_knows_it(desk):
+    cells = "from helpers import explore", "view = explore.float_bits(1e-8, 'float16')\nview", "view.predicted"
+    desk.write("marked.ipynb", *cells)
+    desk.open("marked.ipynb")
+    desk.run_all(3)
+    desk.close()
+    desk.open("marked.ipynb")
+    mark = desk.page.locator(VIEWS).get_by_role("button", name="mark bfloat16")
+    mark.click()
+    desk.run_all(3)
+    expect(mark).to_have_attribute("aria-pressed", "true")
+    desk.replace(desk.cell("view.predicted"), "view.predicted")
+    expect(desk.cell("view.predicted").locator(".jp-OutputArea-output")).to_have_text("{'lives': ['bfloat16']}")
+
+
+def test_a_name_that_is_not_defined_offers_to_run_the_cells_above(desk):
+    desk.write("again.ipynb", "x = 1", "x + 1")
+    desk.open("again.ipynb")
+    desk.replace(desk.cell("x + 1"), "x + 1")
+    desk.page.get_by_role("button", name="Run All Above").click()
+    expect(desk.cell("x = 1").locator(".jp-InputPrompt")).to_have_text("[2]:")
+    desk.replace(desk.cell("x + 1"), "x + 1")
+    output = desk.cell("x + 1").locator(".jp-OutputArea-output pre")
+    expect(output).to_have_text("2")
+    expect(output).to_have_css("word-break", "normal")  # a line is broken between words
+
+
 def test_another_front_end_has_the_widget_and_an_unknown_view_its_words(desk):
     desk.write(
         "other.ipynb",

@@ -68,6 +68,7 @@
     const { KernelMessage } = await known("@jupyterlab/services");
     const { Widget } = await known("@lumino/widgets");
     const twins = new Map(); // by the id of the widget: what is displayed twice has one state
+    const left = new Map(); // by what a picture shows first, the state that a reader has left: its cell, run again, goes on
 
     // The state of a picture, in the form that its module asks for.
     class Twin {
@@ -82,6 +83,7 @@
       set(name, value) {
         this.values[name] = value;
         this.waiting[name] = value;
+        this.touched = true;
       }
       save_changes() {
         this.listeners.forEach((listener) => listener());
@@ -145,11 +147,12 @@
         async renderModel({ data, metadata }) {
           const { view, state, given } = data[TYPE];
           this.widget = metadata[TYPE]?.model;
-          this.stop?.();
+          this.leave();
+          this.key = JSON.stringify([view, state, given]);
           try {
             if (!/^[a-z_]+$/.test(view)) throw new Error(`no view ${view}`);
             const { default: module } = await import(new URL(`explore/${view}.js`, here).href);
-            this.twin = twins.get(this.widget) ?? new Twin({ ...JSON.parse(given), ...state });
+            this.twin = twins.get(this.widget) ?? this.fresh(state, given);
             if (this.widget) twins.set(this.widget, this.twin);
             const place = document.createElement("div");
             this.node.replaceChildren(place);
@@ -159,6 +162,17 @@
             console.warn("The stored picture, or the words, stand for a view that this version does not draw.", error);
             this.showPicture(data, metadata);
           }
+        }
+        fresh(state, given) {
+          const twin = new Twin({ ...JSON.parse(given), ...state });
+          const before = left.get(this.key);
+          left.delete(this.key);
+          if (before) Object.keys(state).forEach((name) => twin.set(name, before[name]));
+          return twin;
+        }
+        leave() {
+          this.stop?.();
+          if (this.twin?.touched) left.set(this.key, this.twin.values);
         }
         showPicture(data, metadata) {
           if (!data["image/png"]) {
@@ -182,7 +196,7 @@
           await this.twin.join(panel.sessionContext.session?.kernel, this.widget);
         }
         dispose() {
-          this.stop?.();
+          this.leave();
           super.dispose();
         }
       }
@@ -196,7 +210,27 @@
     return { id: "resource-accounting:views", autoStart: true, requires: [INotebookTracker, IRenderMimeRegistry], activate };
   }
 
-  const plugins = async () => [await views(), await deck()];
+  // A name that is not defined: mostly the kernel has been restarted, as by opening the notebook another day.
+  async function restart() {
+    const { NotebookActions } = await known("@jupyterlab/notebook");
+    const { Notification } = await known("@jupyterlab/apputils");
+    function activate({ commands }) {
+      const callback = () => commands.execute("notebook:run-all-above");
+      const actions = [{ label: "Run All Above", callback, displayType: "accent" }];
+      const said = "A name is not defined. After a restart of the kernel, or when a notebook is opened again, run the cells above first.";
+      NotebookActions.executed.connect((_, { error }) => {
+        if (error?.errorName === "NameError") Notification.info(said, { actions, autoClose: 20_000 });
+      });
+    }
+    return { id: "resource-accounting:restart", autoStart: true, activate };
+  }
+
+  // Text in outputs is broken between words, and within one only where it is too long for a line.
+  const style = document.createElement("style");
+  style.textContent = "body .jp-OutputArea-output pre { word-break: normal; overflow-wrap: anywhere; }";
+  document.head.append(style);
+
+  const plugins = async () => [await views(), await deck(), await restart()];
 
   return {
     init: (scope) => void (shared = scope),
