@@ -124,19 +124,11 @@ def _dependence_text(attempt: Attempt, missing: list[str], wrong: list[str]) -> 
     if set(missing) <= _used(attempt):
         text += ", though it is in there" if len(missing) == 1 else ", though they are in there"
     if wrong:
-        return f"{text}, but on {_names(wrong)}{_lacking(monomial)}"
+        return f"{text}, but on {_names(wrong)}."
     if monomial and set(monomial.powers) <= set(missing):
         is_all = math.isclose(monomial.constant, 1, rel_tol=1e-6)
         return f"{text}: all else is right." if is_all or not is_plain(monomial.constant) else f"{text}."
     return f"{text}."
-
-
-def _lacking(monomial: Monomial | None) -> str:
-    """The end of a sentence: a question where it is the right one times, or over, several arguments."""
-    powers = monomial.powers.values() if monomial else []
-    if len(powers) > 1 and min(powers) > 0:
-        return ": is something missing that it is to be divided by?"
-    return ": is a factor missing?" if len(powers) > 1 and max(powers) < 0 else "."
 
 
 def _varied_names(attempt: Attempt, names: Sequence[str]) -> str:
@@ -274,7 +266,7 @@ def named_terms(attempt: Attempt) -> str | None:
     if not is_sum or sum(counts != 1) > 1:  # of two readings the one with a single wrong term
         said = _one_term(attempt, table, sums)
         if said or not is_sum:
-            return said or _several_terms(attempt, table, sums)
+            return said
     return wrong_terms(exercise, counts.tolist())
 
 
@@ -324,23 +316,6 @@ def _one_term(attempt: Attempt, table: np.ndarray, sums: list[float]) -> str | N
             said = f"All is right but {words}: yours is the right one {monomial.factors()}{monomial.exchange}"
             depends = dependence(attempt) if len(monomial.powers) > 1 else None
             return depends if depends and "not depend on" in depends else said
-    return None
-
-
-def _several_terms(attempt: Attempt, table: np.ndarray, sums: list[float]) -> str | None:
-    """Several terms that are wrong by the same argument."""
-    rows = [attempt.variables(one.arguments) for one in attempt.calls]
-    for name, power in itertools.product(rows[0], (1, -1)):
-        column = np.array([row.get(name, 0) for row in rows], dtype=float)
-        if not all(column > 0):
-            continue
-        shares = np.hstack([table, table * column[:, None] ** power]) / np.array(sums)[:, None]
-        solution, _, rank, _ = np.linalg.lstsq(shares, np.ones(len(sums)), rcond=None)
-        plain_ones, scaled = np.split(np.round(solution), 2)
-        is_exact = rank == len(solution) and np.allclose(shares @ np.round(solution), 1, rtol=0, atol=1e-7)
-        if is_exact and np.array_equal(plain_ones + scaled, np.ones_like(scaled)) and 0 < scaled.sum() < scaled.size:
-            wrong = sentence_list([words for words, count in zip(attempt.exercise.terms, scaled, strict=True) if count])
-            return f"All is right but {wrong}: {'times' if power > 0 else 'divided by'} `{name}`."
     return None
 
 

@@ -31,6 +31,7 @@ from helpers.check.wording import printable
 
 SECONDS = 4.0  # of its own that the search may take, and on a clock at most three times as many
 _OF_ONE = 0.3  # seconds of its own that one edited program may take
+_OF_RIGHT_ONE = 3.0  # and one that is right in all calls that were judged, in further ones
 _TELLING = 6  # characters of a place that is found again: -1 is not
 _MEMORY = 2 * 2**30  # bytes that the edited programs may take
 _TELLING_OF = {
@@ -158,7 +159,9 @@ def _mended(attempt: Attempt, source: Source, place: Place, edit: Replacement) -
         return []
     judged, further = attempt.calls[: len(attempt.outcomes)], attempt.calls[len(attempt.outcomes) :]
     wrong_first = sorted(judged, key=lambda one: one.is_right)  # most edits fail there
-    if not all(_holds(attempt, partial(_is_right, attempt, function, calls)) for calls in (wrong_first, further)):
+    if not _holds(attempt, partial(_is_right, attempt, function, wrong_first)):
+        return []
+    if not _holds(attempt, partial(_is_right, attempt, function, further), _OF_RIGHT_ONE):
         return []
     is_all = not attempt.exercise.cost or bool(attempt.costs) or _is_cheap(attempt, function)
     shown = place.node.test if isinstance(place.node, ast.If) else place.node
@@ -180,10 +183,10 @@ def _without_degenerate(found: list[_Found]) -> list[_Found]:
     return [one for one in found if needless.get(id(one.place), one.kind) == one.kind]
 
 
-def _holds(attempt: Attempt, condition: Callable[[], bool]) -> bool:
+def _holds(attempt: Attempt, condition: Callable[[], bool], seconds: float = _OF_ONE) -> bool:
     """Whether something holds of an edited program, as far as a short time tells."""
     try:
-        return bool(attempt.answer and attempt.answer.place.run_briefly(condition, _OF_ONE))
+        return bool(attempt.answer and attempt.answer.place.run_briefly(condition, seconds))
     except Exception:
         return False
 
