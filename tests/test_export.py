@@ -229,6 +229,10 @@ PENCIL = "Write your guess down."
             [text("## a\n\nb?", "slide"), guess(), text("> T")],
             [("guess", f"a b? {PENCIL} [ n = 3 It is 3, since. T ]", "")],
         ),
+        (
+            [text("## a\n\nb?", "slide"), guess(""), text(LONG)],
+            [("guess", f"a b? {PENCIL} [ n = 3 ]", LONG)],
+        ),
         ([text("a?", "slide"), code("x"), guess("")], [("guess", f"a? x {PENCIL} [ n = 3 ]", "")]),
         (
             [text("a", "slide"), code("x"), text("b?"), guess("")],

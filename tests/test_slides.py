@@ -139,7 +139,7 @@ def questions(notebook):
         if cell.cell_type == "markdown" and slide_type(cell) not in ("notes", "skip"):
             question = cell.source
         elif is_guess(cell):
-            yield question, answer(cell), defined.recalled(set(re.findall(r"`(\w+)`", question)))
+            yield question, answer(cell), defined.recalled(set(re.findall(r"(?<=`)\w+(?=`)|\bw\d\b", question)))
         if cell.cell_type == "code" and not is_exercise(cell):
             defined.add(cell.source)
 

@@ -190,8 +190,8 @@ def _place_guess(cell: NotebookNode, stack: list[Slide], defined: Definitions) -
     form = re.search(r"^guess = \.\.\.  # (.+)$", cell.source, re.MULTILINE)
     cell.source, waiting = asked_code(cell.source)
     cell.outputs = [task(f"Write your guess down: {form[1]}." if form else "Write your guess down.")]
-    told = [part.source for part in slide.cells if part.cell_type == "markdown"]
-    names = free_names(cell.source) | set(re.findall(r"`(\w+)`", "\n".join(told)))
+    told = "\n".join(part.source for part in slide.cells if part.cell_type == "markdown")
+    names = free_names(cell.source) | set(re.findall(r"(?<=`)\w+(?=`)|\b[a-z]\d\b", told))  # as in `x`, and as in w1
     for statement in defined.recalled(names):
         slide.cells.append(new_code_cell(statement, metadata={"tags": ["recalled"]}))
     slide.hidden = len(slide.cells) + 1
@@ -204,7 +204,7 @@ def _question(stack: list[Slide]) -> Slide:
     if above.kind != "text" or above.asks_from is None:
         stack.append(Slide("guess"))
     elif above.asks_from == 0:
-        above.kind = "guess"
+        above.kind, above.asks_from = "guess", None
     else:
         stack.append(Slide("guess", above.cells[above.asks_from :]))
         del above.cells[above.asks_from :]
