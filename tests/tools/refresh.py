@@ -159,8 +159,9 @@ def main() -> None:
     for file in chosen(asked.numbers):
         seconds = refresh(file, asked.timings)
         told = [pace(lesson(read(file), further=further)) for further in (False, True)]
-        print(f"{file.name} ran for {seconds:.1f} s. The lesson: {told[0]}, going further: {told[1]}")
-        print(*(f"  {line}" for line in changes(read(file), committed(file))), sep="\n", flush=True)
+        print(f"{file.name} ran for {seconds:.1f} s. The lesson: {told[0]}, going further: {told[1]}", flush=True)
+        for line in changes(read(file), committed(file)):
+            print(f"  {line}", flush=True)
     cover.store()
 
 
