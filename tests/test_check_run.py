@@ -154,6 +154,14 @@ def test_what_waits_for_a_while_or_computes_for_a_while_is_right(ask):
     assert ask(answer, seconds=4) == "correct."
 
 
+def test_a_learner_who_waits_is_told_so_once(ask, monkeypatch, capsys):
+    monkeypatch.setattr(runner, "SILENCE", 0.1)
+    assert ask(lambda n: time.sleep(0.6) or 1, seconds=2, cases=[(1,), (2,)]) == "correct."
+    assert capsys.readouterr().out == "Running: it may take 2 seconds of its own.\n"
+    assert ask(lambda n: 1) == "correct."
+    assert not capsys.readouterr().out
+
+
 def test_the_checks_own_work_takes_none_of_the_time(ask):
     class Slow:
         def __deepcopy__(self, memo):

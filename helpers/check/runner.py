@@ -18,6 +18,7 @@ from typing import Any
 from helpers.check.wording import printable
 
 PATIENCE = 120.0  # that may pass on a clock while one call runs, however busy the machine is
+SILENCE = 2.0  # seconds on a clock after which a learner is told that it runs
 _WINDOW = 0.1  # of the budget: in each such window the answer is seen to compute, to wait or to import
 _WAITING = 0.02  # share of a window in which what waits computes at most
 _TRIES = 10  # to stop an answer; it may swallow what stops it
@@ -55,6 +56,8 @@ class Runner:
         self.seconds = seconds
         self.computed = 0.0
         self.waited = 0.0
+        self._begin = time.perf_counter()
+        self._is_told = False
         self._jobs: queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]] | None] = queue.SimpleQueue()
         # In the context of the cell, so that what it prints belongs to the cell.
         serve = functools.partial(contextvars.copy_context().run, self._serve)
@@ -103,11 +106,18 @@ class Runner:
             self._charge(time.perf_counter() - clock, time.process_time() - cpu, window)
             if done.done():
                 return
+            self._tell()
             if self.computed + self.waited >= self.seconds:
                 question = _WHY_WAITING if self.waited > self.computed else WHY_COMPUTING
                 raise OutOfTime(f"{_NO_END} {self.seconds:g} seconds of its own{self._line()}. {question}")
             if time.perf_counter() - begin > PATIENCE:
                 raise OutOfTime(f"{_NO_END} {PATIENCE:g} seconds on the clock{self._line()}. {_WHY_SLOW}")
+
+    def _tell(self) -> None:
+        """Say once that it still runs; not of a look that is short."""
+        if not self._is_told and self.seconds > SILENCE < time.perf_counter() - self._begin:
+            self._is_told = True
+            print(f"Running: it may take {self.seconds:g} seconds of its own.", flush=True)
 
     def _charge(self, passed: float, computed: float, window: float) -> None:
         """Add to what the answer has used that many seconds on a clock, and of CPU time."""
