@@ -426,7 +426,7 @@ WALKS = {
                 "button Round it in all of them.",
                 "click",
                 "",
-                "float64, float32, tfloat32, bfloat16: of your marks 2 are right, 0 wrong, 2 missing.",
+                "float64, float32, tfloat32, bfloat16: you marked 2 right and 0 wrong, and missed 2.",
             ),
             ("button bfloat16", "click", "", {"formula": "2⁻²⁷ × 1.34375 ≈ 1.00117177e-08"}),
             ("textbox number", "type", "∞", {"alert": "", "formula": "∞"}),

@@ -163,7 +163,9 @@ function question(ui) {
   const others = Object.keys(formats).filter((name) => name !== lost.format);
   const [alive, marked] = [others.filter(lives), guess.value ?? []];
   const hits = marked.filter(lives).length;
-  const said = guess.value === null ? "" : `: of your marks ${hits} are right, ${marked.length - hits} wrong, ${alive.length - hits} missing`;
+  const [wrong, missed] = [marked.length - hits, alive.length - hits];
+  const counts = wrong || missed ? `you marked ${hits} right and ${wrong} wrong, and missed ${missed}` : "as you marked";
+  const said = guess.value === null ? "" : `: ${counts}`;
   const again = () => {
     ask(ui, lost.asked, lost.format);
     ui.set({ predicted: {}, revealed: [] });

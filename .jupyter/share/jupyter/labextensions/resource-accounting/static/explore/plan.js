@@ -154,12 +154,13 @@ function wallAt(state, { across, left, right }) {
   return least === undefined ? right : least === 1 ? left : across(least);
 }
 
-function wall({ em, hatch }, state, box) {
+function wall(ui, state, box) {
+  const { em, hatch } = ui;
   const { left, top, bottom } = box;
   const x = wallAt(state, box);
   return [s("rect", { x: left, y: top, width: x - left, height: bottom - top, fill: hatch, class: "cannot" }),
     x > left && s("path", { d: line([x, top], [x, bottom]), class: "capacity" }),
-    x - left > 6 * em && s("text", { x: left + 0.5 * em, y: bottom - 2 * em, class: "label bold" }, "does not fit")];
+    x - left > wide("does not fit", ui, 0.92, "bold") && s("text", { x: left + 0.2 * em, y: bottom - 2 * em, class: "label bold" }, "does not fit")];
 }
 
 // Words at the bottom that the wall does not cross, where there is room on one of its sides.
