@@ -343,6 +343,18 @@ def test_pages_are_searched_and_followed_and_change_their_theme(phone, folder):
     assert not errors
 
 
+@pytest.mark.parametrize(("notes", "unfolded"), [(True, 3), (False, 0)])
+def test_a_teachers_page_is_printed_unfolded_and_a_readers_is_not(phone, tmp_path, notes, unfolded):
+    path, told = tmp_path / "00_a.ipynb", "<details><summary>For the teacher</summary>\n\nAsk.\n\n</details>"
+    given = [text("# 00 A\n\n**Why?** 5 minutes", "slide"), text(told, "notes"), guess(), text(HINT)]
+    nbformat.write(new_notebook(cells=given), path)
+    [file, *_] = documents.write("pages", [path], tmp_path, notes)
+    phone.goto(file.as_uri())
+    for event, expected in (("beforeprint", unfolded), ("afterprint", 0)):
+        phone.evaluate("event => { window.dispatchEvent(new Event(event)); }", event)
+        assert phone.locator("details[open]").count() == expected
+
+
 def test_a_word_is_explained_where_its_notebook_first_does_and_linked_from_elsewhere(pages):
     defined = [dfn["id"] for page in pages.values() for dfn in page.find_all("dfn")]
     words = [heading["id"] for heading in pages["glossary"].find_all("h2")]
