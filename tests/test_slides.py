@@ -198,6 +198,9 @@ def test_on_paper_a_guess_has_a_page_before_its_answer_and_a_picture_shows_it(op
         [...slide.querySelectorAll('.fragment')].filter(part => part.matches('.visible')).length)""")
     assert shown.count(0) == len([*questions(read(NOTEBOOKS[3]))]) and shown.count(1) >= shown.count(0)
     assert page.locator("[data-view] button", has_text="without a guess").count() == 0
+    letters = page.evaluate("""[...document.querySelectorAll('.pdf-page > section')].map(slide =>
+        [getComputedStyle(slide).fontSize, slide.style.getPropertyValue('--prose-size')])""")
+    assert all(printed == shown for printed, shown in letters)
 
 
 @pytest.mark.slow

@@ -36,7 +36,7 @@ function fits(slide, pairs) {  // with the largest letters of these with which i
 }
 function isLarge(slide) {  // whether a picture is large enough to be read, and so is its text of 8 points
   const image = slide.querySelector(".output > img"), {width, height} = box(image ?? slide.querySelector("[data-view]"));
-  if (!image) return (width >= WIDE || height >= LARGE);
+  if (!image) return width >= WIDE || height >= LARGE;
   const scale = Math.min(width / image.naturalWidth, height / image.naturalHeight);
   if (slide.matches(".pictured")) return scale * image.naturalHeight >= READABLE;
   return scale >= SHARP && (scale * image.naturalWidth >= WIDE || scale * image.naturalHeight >= LARGE);
@@ -99,7 +99,8 @@ function showPicture(picture, guess) {  // once more, where a question is about 
 
 // One that is too tall goes on below, from its last table, or else from the block that does not fit any more.
 function split(slide) {
-  if (slide.matches(".picture") || fits(slide, slide.matches(".text") ? USUAL : SMALLEST)) return null;
+  const hasRoom = fits(slide, slide.matches(".text") ? CLOSE : SMALLEST);
+  if (hasRoom || slide.matches(".picture")) return null;
   const blocks = parts(slide).filter(part => part !== heading(slide))
     .flatMap(part => part.matches(".fragment:first-child") ? [...part.children] : part).slice(1);
   const first = blocks.findLast(part => part.matches(".outputs:has(table)") && box(part).top <= edge(slide))
