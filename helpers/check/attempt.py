@@ -76,10 +76,14 @@ class Answer:
     pick: Callable[[Any], Any] = lambda result: result
 
     def outcome(self, exercise: Exercise, arguments: tuple[Any, ...]) -> Any:
-        """What it gives, on copies and within what is left of its time; a `Failed` where it raises or is out of it."""
+        """What it gives, on copies and within what is left of its time; a `Failed` where it raises or is out of it.
+
+        Raises OutOfTime where nobody waits for it any more.
+        """
         try:
             return self.place.call(exercise, self.picked(self.learner), arguments)
         except OutOfTime as why:
+            self.place.hurry()
             return Failed("out of time", str(why))
 
     def steps(self, exercise: Exercise, arguments: tuple[Any, ...]) -> list[Step]:
@@ -136,7 +140,16 @@ class Attempt:
 
     def of(self, formula: Callable[..., Any]) -> list[Any]:
         """The outcomes of the oracle or of a wrong formula."""
-        return [known(self.exercise, formula, place) for place in range(len(self.outcomes))]
+        return [self._known(formula, place) for place in range(len(self.outcomes))]
+
+    def _known(self, formula: Callable[..., Any], place: int) -> Any:
+        self.hurry()
+        return known(self.exercise, formula, place)
+
+    def hurry(self) -> None:
+        """Raise OutOfTime where nobody waits for a diagnosis any more."""
+        if self.answer:
+            self.answer.place.hurry()
 
     @cached_property
     def numbers(self) -> list[tuple[list[float], list[float]]]:

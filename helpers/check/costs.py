@@ -18,7 +18,9 @@ from helpers.exercises import Exercise
 
 # What a tensor of zeros takes is forgiven: an answer may make one, as it may make an empty one, to write into it.
 _BLANK = ("zeros", "zeros_like", "new_zeros")
-SECONDS = 20.0  # that counting may take: each operation is looked at, which takes longer than running it
+SECONDS = 10.0  # that counting may take: each operation is looked at, which takes longer than running it
+_MOST_OPERATIONS = 10_000  # of one call: more are a loop over numbers
+_TOO_LONG = "that takes too long. Use few operations, on whole tensors."
 
 
 class Uncountable(Exception):
@@ -26,14 +28,18 @@ class Uncountable(Exception):
 
 
 class _Leaving(TorchFunctionMode):
-    """Notes when numbers leave PyTorch for a place where nobody counts."""
+    """Notes when numbers leave PyTorch for a place where nobody counts, and ends what has too many operations."""
 
     name: str | None = None
+    operations = 0
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         name = getattr(func, "__name__", "")
         if name in ("numpy", "tolist", "item", "__array__", "__float__", "__int__", "__dlpack__"):
             self.name = name
+        self.operations += 1
+        if self.operations > _MOST_OPERATIONS:
+            raise Uncountable(_TOO_LONG)
         return func(*args, **(kwargs or {}))
 
 
@@ -47,7 +53,7 @@ def costs(exercise: Exercise, function: Callable[..., Any], place: Sandbox) -> l
     try:
         return [place.run(partial(counted_cost, exercise, function, case)) for case in scored(exercise)]
     except OutOfTime:
-        raise Uncountable("that takes too long. Use few operations, on whole tensors.") from None
+        raise Uncountable(_TOO_LONG) from None
 
 
 @cache
@@ -82,6 +88,8 @@ def counted_cost(exercise: Exercise, function: Callable[..., Any], arguments: tu
     try:
         with device, leaving:
             cost = count(function, *arguments)
+    except Uncountable:
+        raise
     except Exception as error:
         if not leaving.name:
             raise Uncountable(_reason(error)) from None

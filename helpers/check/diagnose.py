@@ -9,7 +9,7 @@ for the formula of an answer are in `formulas`, for tensors in `tensors`, for er
 import math
 import warnings
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from decimal import Decimal
 from functools import partial
@@ -30,6 +30,7 @@ from helpers.check.wording import numeral, printable, sentence_list
 from helpers.exercises import Exercise, Mistake
 
 NOTHING = "The hint below may help."
+SECONDS = 5.0  # on a clock that somebody waits for a diagnosis, after the cases
 _EXACTLY = 1e-6  # relative
 _ROUNDED = 0.05  # relative: no more is lost by rounding
 _TIMES = {2: "twice the right one", 0.5: "half of the right one", -1: "right but for its sign"}
@@ -39,7 +40,7 @@ _BETWEEN_TIMES = (2 / 5, 5 / 2, 60, 1 / 60, 24, 1 / 24, 3600, 1 / 3600, 1440, 1 
 
 
 def explain(attempt: Attempt) -> str:
-    """One sentence about what is wrong; where nothing is known, that the hint may help."""
+    """One sentence about what is wrong; where nothing is found in `SECONDS` on a clock, that the hint may help."""
     rules = RULES
     if attempt.costs:
         rules += RULES_OF_COSTS
@@ -47,7 +48,9 @@ def explain(attempt: Attempt) -> str:
         rules += RULES_OF_VALUES
     else:
         rules += RULES_OF_CALLS
-    return next(filter(None, (_said(rule, attempt) for rule in rules)), NOTHING)
+    waiting = attempt.answer.place.hurried(SECONDS) if attempt.answer else nullcontext()
+    with waiting:
+        return next(filter(None, (_said(rule, attempt) for rule in rules)), NOTHING)
 
 
 def _said(rule: "Rule", attempt: Attempt) -> str | None:
@@ -55,6 +58,7 @@ def _said(rule: "Rule", attempt: Attempt) -> str | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
+            attempt.hurry()
             return rule(attempt)
     except Exception:
         return None

@@ -425,7 +425,7 @@ def for_another_amount(attempt: Attempt) -> str | None:
 
 
 def _right_for(attempt: Attempt, others: Iterator[tuple[str, _Turned]]) -> str | None:
-    calls = attempt.calls
+    calls = sorted(attempt.calls, key=lambda one: one.is_right)  # where it is wrong, most others fail at once
     if len(calls) < 3:
         return None
     return next((words for words, turned in others if all(_is_right_for(attempt, one, turned) for one in calls)), None)
@@ -465,6 +465,7 @@ _AMOUNTS: dict[str, Callable[[Any], Any]] = {
 
 def _is_right_for(attempt: Attempt, one: Call, turned: _Turned) -> bool:
     exercise = attempt.exercise
+    attempt.hurry()
     with suppress(ArithmeticError, ValueError):
         return difference(one.mine, call(exercise, exercise.oracle, turned(one.arguments)), exercise) is None
     return False

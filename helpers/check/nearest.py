@@ -1,6 +1,7 @@
 """The nearest slip: the one place of a learner's own source where a single edit makes it right in every case."""
 
 import ast
+import math
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -120,7 +121,8 @@ def _local_factors_at(node: ast.AST, source: Source) -> Iterator[Replacement]:
 
 
 def _nearest(attempt: Attempt, source: Source, kinds: Sequence[_Edits]) -> str | None:
-    deadline = _Deadline(time.process_time() + SECONDS, time.perf_counter() + 3 * SECONDS)
+    until = attempt.answer.place.until if attempt.answer else math.inf
+    deadline = _Deadline(time.process_time() + SECONDS, min(time.perf_counter() + 3 * SECONDS, until))
     try:
         with warnings.catch_warnings(), memory_limited(_MEMORY):
             warnings.simplefilter("ignore")
@@ -141,6 +143,8 @@ def _mending(attempt: Attempt, source: Source, edits: _Edits, deadline: _Deadlin
             if deadline.is_over:
                 raise OutOfTime
             found += _mended(attempt, source, place, edit)
+    if deadline.is_over:  # so that the last ones may have been refused for that
+        raise OutOfTime
     return _without_degenerate(found)
 
 

@@ -6,10 +6,12 @@ import functools
 import gc
 import inspect
 import locale
+import math
 import os
 import random
 import sys
 import threading
+import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -47,22 +49,49 @@ class _Output:
 
 
 class Sandbox:
-    """Where a learner's calls run. What they print is wanted once, not thirty times: only the first one prints."""
+    """Where a learner's calls run. What they print is wanted once, not thirty times: only the first one prints.
+
+    until: on the clock of `time.perf_counter`, when nobody waits for further calls any more.
+    """
 
     def __init__(self, seconds: float, output: _Output) -> None:
         self._runner = Runner(seconds)
         self._output = output
         self._has_run = False
+        self.until = math.inf
         self._settings = [(get, set_again, get()) for get, set_again in _SETTINGS]
 
     def run(self, job: Callable[[], Any]) -> Any:
-        """What the job returns or raises. Raises OutOfTime when the budget is used up."""
+        """What the job returns or raises. Raises OutOfTime when the budget is used up, or nobody waits any more."""
+        self.hurry()
         self._output.muted = self._runner.ident if self._has_run else None
         self._has_run = True
         try:
-            return self._runner.run(job)
+            return self._runner.run(job, self.until)
         finally:
             self.restore()  # the right answers are computed between the calls
+
+    def hurry(self) -> None:
+        """Raise OutOfTime where nobody waits for further calls."""
+        if self.is_late:
+            raise OutOfTime("nobody waits for it any more")
+
+    @property
+    def is_late(self) -> bool:
+        """Whether nobody waits for further calls."""
+        return time.perf_counter() > self.until
+
+    @contextmanager
+    def hurried(self, seconds: float) -> Iterator[None]:
+        """Let all calls together be over so many seconds from now, on a clock."""
+        self.until = time.perf_counter() + seconds
+        try:
+            yield
+        finally:
+            is_late = self.is_late
+            self.until = math.inf
+            if is_late:  # a call may have been stopped, with its thread
+                self.renew(SECONDS)
 
     def restore(self) -> None:
         """Set again what a call has set for the whole process."""

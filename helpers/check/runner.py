@@ -3,6 +3,7 @@
 import contextvars
 import ctypes
 import functools
+import math
 import queue
 import sys
 import threading
@@ -10,7 +11,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -74,12 +75,15 @@ class Runner:
         self.seconds = seconds
         self.computed = self.waited = 0.0
 
-    def run(self, job: Callable[[], Any]) -> Any:
-        """What the job returns; what it raises is raised here. Raises OutOfTime when the budget is used up."""
+    def run(self, job: Callable[[], Any], until: float = math.inf) -> Any:
+        """What the job returns; what it raises is raised here. Raises OutOfTime when the budget is used up.
+
+        until: on the clock of `time.perf_counter`, when it is over in any case.
+        """
         done: Future[Any] = Future()
         self._jobs.put((job, done))
         try:
-            self._watch(done)
+            self._watch(done, until)
         except BaseException:  # out of time, or a learner who interrupts the kernel
             self._stop(done)
             raise
@@ -98,15 +102,17 @@ class Runner:
                 except BaseException as error:
                     done.set_exception(error)
 
-    def _watch(self, done: Future[Any]) -> None:
+    def _watch(self, done: Future[Any], until: float) -> None:
         begin, window = time.perf_counter(), min(_WINDOW * self.seconds, 1.0)
         while True:
             clock, cpu = time.perf_counter(), time.process_time()
-            wait([done], window)
+            wait([done], max(0, min(window, until - clock)))
             self._charge(time.perf_counter() - clock, time.process_time() - cpu, window)
             if done.done():
                 return
             self._tell()
+            if time.perf_counter() > until:
+                raise OutOfTime("nobody waits for it any more")
             if self.computed + self.waited >= self.seconds:
                 question = _WHY_WAITING if self.waited > self.computed else WHY_COMPUTING
                 raise OutOfTime(f"{_NO_END} {self.seconds:g} seconds of its own{self._line()}. {question}")
@@ -152,11 +158,28 @@ class Runner:
         An exception that is sent while compiled code runs is raised when that returns.
         """
         sent = 0
-        for _ in range(60 * _TRIES):  # a minute, should an import last as long
-            if done.done() or sent == _TRIES:
-                return
-            if not self._is_importing():
-                thread, error = ctypes.c_ulong(self._thread.ident or 0), ctypes.py_object(_Stop)
-                ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, error)
-                sent += 1
-            wait([done], _STOPPING)
+        with _quietly():
+            for _ in range(60 * _TRIES):  # a minute, should an import last as long
+                if done.done() or sent == _TRIES:
+                    return
+                if not self._is_importing():
+                    thread, error = ctypes.c_ulong(self._thread.ident or 0), ctypes.py_object(_Stop)
+                    ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, error)
+                    sent += 1
+                wait([done], _STOPPING)
+
+
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """Print nothing where the stop is raised in what Python calls itself, as in a `__del__`, and ignored there."""
+    before = sys.unraisablehook
+
+    def hook(ignored: Any) -> None:
+        if ignored.exc_type is not _Stop:
+            before(ignored)
+
+    sys.unraisablehook = hook
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
