@@ -12,7 +12,7 @@ import pytest
 import torch
 from einops import reduce
 
-from helpers.check import check, judge
+from helpers.check import check, costs, diagnose, judge
 from helpers.check.source import Source
 from helpers.exercises import EXERCISES, Exercise
 from helpers.exercises.exercise import exercise, part
@@ -49,6 +49,7 @@ def ask(monkeypatch):
 def test_each_named_mistake_is_named(monkeypatch, mistake):
     one, formula, sentence, _ = MISTAKES[mistake]
     monkeypatch.setitem(EXERCISES, "probe", one)
+    monkeypatch.setattr(diagnose, "SECONDS", 120)  # however busy the machine is
     verdict = check("probe", formula if one.cases else formula())
     assert (verdict.status, verdict.message[-len(sentence) :]) == ("not yet", sentence)
     assert sentence[-1] in ".?"
@@ -410,7 +411,7 @@ def test_a_mistake_is_named_only_if_it_explains_every_case(ask, answer, sentence
         (lambda n: n * n - 3, "In every case it is 3 too small."),
         (lambda n: 1 / n**2, "It is the right answer for 1 / `n`."),
         (lambda n: 25, "It is 25 in every case."),
-        (lambda n: n * n - n / 10, "In every case the right one is yours, rounded up."),
+        (lambda n: n * n - n / 10, "In every case only a rounding is missing: up, down, or to the nearest?"),
         (lambda n: 3 * n * n / 4, "In every case it is 3/4 times the right one."),
         (
             lambda n: math.sqrt(2) * n * n,
@@ -475,6 +476,15 @@ RUN = {
     "tolerance": 0.005,
     "quantities": {"the 6": 6, "the seconds of an hour": 3600, "the peak": 989.5e12, "the parameters": (8e9, 70e9)},
 }
+
+
+@pytest.mark.parametrize(
+    ("found", "is_asked"),
+    [(11, "small factor"), (17, ""), (21, ""), (23, "rounded too far"), (20, "rounded too far")],
+)
+def test_of_a_small_count_no_more_is_asked_than_it_tells(ask, found, is_asked):
+    message = ask(22, found, unit="requests").message
+    assert [words for words in ("small factor", "rounded too far") if words in message] == [is_asked] * bool(is_asked)
 
 
 @pytest.mark.parametrize(
@@ -769,6 +779,47 @@ def test_a_cost_that_is_too_high_in_some_calls_is_said():
     assert check("cheapest_order", by_tokens).message.endswith(said)
 
 
+def test_a_loop_over_many_operations_is_not_counted_to_its_end(ask, monkeypatch):
+    monkeypatch.setattr(costs, "_MOST_OPERATIONS", 3)
+    by_rows = lambda x, y: torch.stack([x[i] + y[i] for i in range(len(x))])  # noqa: E731
+    assert "cannot be counted: that takes too long" in ask(torch.add, by_rows, **SUM).message
+
+
+# ---- Answers that only some cases betray.
+
+
+def devices_up_to_1023(parameters, memory, per_parameter):
+    return next((n for n in range(1, 1024) if n * memory >= parameters * per_parameter), None)
+
+
+def batch_by_weight_bytes(D, F, ridge, weight_bytes):
+    if 2 * D * F <= weight_bytes * ridge * (D + F):
+        return math.inf
+    return math.ceil(weight_bytes * ridge * D * F / (2 * D * F - 2 * ridge * (D + F)))
+
+
+def rounded_twice(value, exponent_bits, fraction_bits):
+    mantissa, exponent = math.frexp(value)
+    once = math.ldexp(round(mantissa * 2 ** (fraction_bits + 1)), exponent - fraction_bits - 1)
+    bias = 2 ** (exponent_bits - 1) - 1
+    tiny = 2.0 ** (1 - bias - fraction_bits)
+    if abs(once) < 2.0 ** (1 - bias):
+        once = round(once / tiny) * tiny
+    return math.copysign(math.inf, value) if abs(once) > (2 - 2.0**-fraction_bits) * 2.0**bias else once
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [
+        ("devices_needed", devices_up_to_1023),
+        ("critical_batch", batch_by_weight_bytes),
+        ("round_to", rounded_twice),
+    ],
+)
+def test_an_answer_that_few_cases_betray_is_refused(name, answer):
+    assert check(name, answer).status == "not yet"
+
+
 def into(make):
     """An addition that writes into a tensor made on the way."""
     return lambda a, b: torch.add(a, b, out=make(a))
@@ -889,8 +940,10 @@ def test_what_a_function_does_to_its_inputs_is_private_and_looked_at(ask):
     assert "change it in place" in ask(lambda x: x.add_(1), lambda x: x + 1, in_place=True, **options).message
 
 
-def test_a_generator_counts_as_a_tuple(ask):
-    assert ask(lambda n: (n, n), lambda n: (n for _ in range(2)), cases=[(1,), (2,)]).status == "correct"
+def test_a_generator_holds_no_values_yet(ask):
+    verdict = ask(lambda n: (n, n), lambda n: (n for _ in range(2)), cases=[(1,), (2,)])
+    assert verdict.status == "not yet"
+    assert "a generator, which holds no values yet: write tuple(...) around it" in verdict.message
 
 
 # ---- What a library remembers of a slip.

@@ -107,6 +107,16 @@ def test_any_other_cell_stays_as_it_is(cell):
     assert readable(cell) == cell
 
 
+def test_a_word_that_is_written_as_a_name_belongs_in_quotes():
+    said = shown("a = cache\ncheck('above_the_roof', a)")
+    assert said == '✗ above_the_roof: line 1, `a = cache`: A word is written in quotes: "cache".'
+
+
+def test_a_library_that_divides_by_zero_is_no_division_of_the_cell():
+    said = shown("import fractions\nfractions.Fraction(1, 2) / 0\ncheck('card_in_gb', 3)")
+    assert "ZeroDivisionError" in said and "What you divide by" not in said
+
+
 def test_an_error_of_a_cell_without_a_check_is_raised():
     with pytest.raises(ZeroDivisionError):
         shown("guess = 1\nx = 1 / 0\ncompare(guess, 1)")

@@ -9,7 +9,9 @@ import pytest
 import torch
 from einops import rearrange, reduce
 
-from helpers.check import check, nearest
+from helpers.check import check, diagnose, nearest
+from helpers.check.run import sandbox
+from helpers.check.runner import OutOfTime
 from helpers.check.source import Source
 from helpers.exercises import EXERCISES
 from helpers.exercises.exercise import exercise
@@ -21,6 +23,7 @@ NOTHING = "The hint below may help."
 def ask(monkeypatch):
     """What the check says of an answer, without what it shows of the call."""
     monkeypatch.setattr(nearest, "SECONDS", 120)  # however busy the machine is
+    monkeypatch.setattr(diagnose, "SECONDS", 120)
 
     def ask(right, answer, **options):
         EXERCISES.pop("probe", None)
@@ -109,12 +112,12 @@ NUMBERS = {
         (
             lambda rows, cols, heads: rows * cols * heads,
             lambda rows, cols, heads: rows * cols * heads if rows % 2 else 1,
-            "It is wrong only where `rows` is even; else it is right.",
+            "In the calls tried it is wrong only where `rows` is even.",
         ),
         (
             lambda rows, cols, heads: rows + cols,
             lambda rows, cols, heads: 2 ** (rows + cols - 1).bit_length(),
-            "It is right only where the right answer is a power of two.",
+            "In the calls tried it is right only where the right answer is a power of two.",
         ),
         (lambda rows, cols, heads: rows // 99 + heads, lambda rows, cols, heads: 0, "rounded down to 0, as by //?"),
         (
@@ -195,7 +198,7 @@ NUMBERS = {
         (
             lambda rows, cols, heads: rows * cols * heads,
             lambda rows, cols, heads: rows * cols * heads + (heads < 3) * (cols % 5),
-            "It is wrong only where `heads` is below 3, and there not always.",
+            "In the calls tried it is wrong only where `heads` is below 3, and there not always.",
         ),
         (
             lambda rows, cols, heads: rows if cols > 9 else math.inf,
@@ -210,12 +213,12 @@ NUMBERS = {
         (
             right,
             lambda rows, cols, heads: right(rows, cols, heads) if heads > 1 else 0,
-            "It is wrong only where `heads` is 1; else it is right.",
+            "In the calls tried it is wrong only where `heads` is 1.",
         ),
         (
             right,
             lambda rows, cols, heads: right(rows, cols, heads) if heads == 1 else 0,
-            "It is right only where `heads` is 1.",
+            "In the calls tried it is right only where `heads` is 1.",
         ),
         (
             right,
@@ -230,7 +233,7 @@ NUMBERS = {
         (
             lambda rows, cols, heads: rows // heads,
             lambda rows, cols, heads: -(-rows // heads),
-            "It is right only where `heads` divides `rows`.",
+            "In the calls tried it is right only where `heads` divides `rows`.",
         ),
     ],
 )
@@ -531,11 +534,75 @@ def test_tensors_are_told_by_what_they_have_in_common(ask, unread, right, answer
         ("torch.stack([x[0], x[0, 1:]])", "stack needs tensors of one shape"),
         ("x.T * x.clone", "it gives nothing until it is called, with parentheses."),
         ("x / (1 // 0)", "What you divide by is 0 in this case."),
+        ("2 * ... * x[..., 0]", "A `...` is still there: line 2."),
+        ("torch.cat([x[..., 0], ...])", "A `...` is still there: line 2."),
+        ("rearrange('x', 'b t d -> d b t')", "a name in quotes is no variable"),
         ("[size for size in x.stride]", "it gives nothing until it is called, with parentheses."),
     ],
 )
 def test_an_error_is_explained_in_the_terms_of_shapes(ask, source, words):
     assert words in ask(lambda x: x, written(f"def probe(x):\n    return {source}\n"), cases=X)
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["rearrange(x, 'b t d -> b d t', 'mean')", "rearrange(x, 'b t (d k) -> b t d k', k=0)", "x.new_zeros(3, 1)(2)"],
+)
+def test_an_error_of_what_the_answer_calls_is_not_blamed_on_its_own_arguments(ask, source):
+    message = ask(lambda x: x, written(f"def probe(x):\n    return {source}\n"), cases=X)
+    assert "Keep the arguments" not in message and "divide" not in message
+
+
+def test_arguments_that_are_not_the_stubs_are_told(ask):
+    assert ask(lambda x: x, written("def probe():\n    return 1\n"), cases=X).endswith("it is called with 1.")
+
+
+def test_a_word_that_is_written_as_a_name_belongs_in_quotes(ask):
+    answer = written("def probe(n):\n    return cache\n")
+    message = ask(lambda n: "cache", answer, cases=[(1,), (2,)], words=("cache", "memory"))
+    assert message.endswith('A word is written in quotes: "cache".')
+
+
+def test_a_mend_that_takes_away_the_effect_of_what_is_around_it_blames_no_name(ask):
+    lines = "g = len(x) // 2\n    return x[:1].expand(g, 3).sum(0)"
+    rows = [(torch.arange(3.0 * n).view(n, 3),) for n in (4, 6, 8)]
+    message = ask(lambda x: x[0], written(f"def probe(x):\n    {lines}\n"), cases=rows)
+    assert "belongs there" not in message and "once more, step by step" in message
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (lambda x: (x @ x.T).diagonal(), "the diagonal of the right one"),
+        (lambda x: (x @ x.T).sum(1), "It is the right one summed over dimension 1."),
+    ],
+)
+def test_a_part_of_the_right_tensor_is_told(ask, unread, answer, words):
+    cases = [(torch.arange(2.0 * n).view(n, 2) ** 2 + 1,) for n in (3, 4, 5)]
+    assert words in ask(lambda x: x @ x.T, answer, cases=cases)
+
+
+def test_nobody_waits_longer_for_a_diagnosis_than_it_may_take(ask, unread, monkeypatch):
+    monkeypatch.setattr(diagnose, "SECONDS", 0.5)
+    judged = [(n, n + 1) for n in range(2, 8)]
+
+    def answer(a, b):
+        while (a, b) not in judged:
+            pass
+        return a * b + a % 3
+
+    begin = time.process_time()
+    assert "expected" in ask(lambda a, b: a * b, answer, cases=judged)
+    assert time.process_time() - begin < 5
+
+
+def test_calls_go_on_after_a_diagnosis_that_was_too_slow(ask):
+    with sandbox(10) as place:
+        with place.hurried(0), pytest.raises(OutOfTime):
+            place.run(lambda: 1)
+        with place.hurried(0.1), pytest.raises(OutOfTime):
+            place.run(lambda: [None for _ in iter(int, 1)])
+        assert place.run(lambda: 1) == 1
 
 
 @pytest.mark.parametrize(
@@ -635,11 +702,11 @@ def dot(shape, stride):
         (lambda shape, stride: [0] * dot(shape, stride), "and you return several: how many they are would be right."),
         (
             lambda shape, stride: dot(shape, stride) + (len(shape) < 3) * shape[0] % 5,
-            "It is wrong only where `shape` has at most two entries, and there not always.",
+            "In the calls tried it is wrong only where `shape` has at most two entries, and there not always.",
         ),
         (
             lambda shape, stride: dot(shape, stride) - (list(stride) != sorted(stride, reverse=True)) * max(stride),
-            "It is right only where the entries of `stride` never rise.",
+            "In the calls tried it is right only where the entries of `stride` never rise.",
         ),
     ],
 )

@@ -36,12 +36,14 @@ class Failed:
     """The outcome of a call that raised, or that cannot be judged. `kind` is the same for the same mistake.
 
     line: that of the learner's function where it happened, if it is known. whole: the error, uncut.
+    is_own: whether the learner's own code raised it, and not what that called, or the call of the check.
     """
 
     kind: str
     sentence: str
     line: str = ""
     whole: str = ""
+    is_own: bool = False
 
 
 def untouched(answer: Any) -> bool:

@@ -15,9 +15,10 @@ import sys
 import traceback
 import warnings
 
-from helpers.check.errors import meaning, missing_name
+from helpers.check.errors import in_quotes, meaning, missing_name
 from helpers.check.judge import Verdict
 from helpers.check.wording import error_text, first_short, printable
+from helpers.exercises import EXERCISES
 
 _GUESS = re.compile(r"guess\s*=(?!=)(?P<written>[^#\n]*)(?P<rest>.*)")
 _CHECK = re.compile(r"^check\(\s*[\"']?(?P<name>\w+)", re.MULTILINE)
@@ -138,6 +139,13 @@ def _checked(statement: ast.stmt) -> str:
             return ""
 
 
+def _words(name: str) -> set[str]:
+    """The words that an exercise, or a part of it, may be answered with."""
+    whole = EXERCISES.get(name)
+    several = [whole, *whole.parts.values()] if whole else []
+    return {word for one in several for word in one.words}
+
+
 def stopped(name: str, error: Exception) -> Verdict:
     """The verdict on an answer that raised before it could be checked: the error, and the line of the cell."""
     steps = traceback.extract_tb(error.__traceback__)
@@ -145,9 +153,11 @@ def stopped(name: str, error: Exception) -> Verdict:
     where = f"line {step.lineno}, `{printable(step.line or '', str, 60)}`"
     said = error_text(error)
     forms = []
-    if isinstance(error, NameError) and error.name and error.__traceback__:
+    if isinstance(error, NameError) and error.name in _words(name):
+        forms.append(f"{where}: {in_quotes(str(error.name))}")
+    elif isinstance(error, NameError) and error.name and error.__traceback__:
         forms.append(f"{where}: {missing_name(error.name, error.__traceback__.tb_frame.f_globals)}")
-    known = meaning(f"{type(error).__name__}: {error}")
+    known = meaning(f"{type(error).__name__}: {error}", steps[-1].filename == steps[0].filename)
     if known:
         forms.append(f"the cell stopped in {where}: {said}. {known}")
     return unreadable(name, first_short(*forms, f"the cell stopped in {where}: {said}.", f"the cell stopped: {said}."))

@@ -25,9 +25,9 @@ def edge(attempt: Attempt) -> str | None:
         return None
     for words, true in _conditions(attempt):
         if true == right:
-            return f"It is right only where {words}."
+            return f"In the calls tried it is right only where {words}."
         if true == wrong:
-            return f"It is wrong only where {words}; else it is right."
+            return f"In the calls tried it is wrong only where {words}."
     return None
 
 
@@ -38,7 +38,9 @@ def around(attempt: Attempt) -> str | None:
     wider = [(len(true), words) for words, true in _conditions(attempt) if wrong < true and len(true) <= most]
     size, words = min(wider, default=(0, ""))
     is_telling = len(wrong) >= max(_FEWEST_WRONG, _MOSTLY * size)
-    return f"It is wrong only where {words}, and there not always." if size and right and is_telling else None
+    if not (size and right and is_telling):
+        return None
+    return f"In the calls tried it is wrong only where {words}, and there not always."
 
 
 def mostly(attempt: Attempt) -> str | None:
@@ -51,9 +53,9 @@ def mostly(attempt: Attempt) -> str | None:
     for words, true in sorted(conditions, key=lambda condition: -len(condition[1])):
         others = len(calls) - len(true)
         if true < right and len(true) >= 3 and len(wrong) >= _MOSTLY * others:
-            return f"It is right where {words}, and mostly wrong elsewhere."
+            return f"In the calls tried it is right where {words}, and mostly wrong elsewhere."
         if true < wrong and len(true) >= _MOSTLY * len(wrong):
-            return f"It is wrong wherever {words}."
+            return f"In the calls tried it is wrong wherever {words}."
     return None
 
 

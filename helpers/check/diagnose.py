@@ -58,7 +58,6 @@ def _said(rule: "Rule", attempt: Attempt) -> str | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            attempt.hurry()
             return rule(attempt)
     except Exception:
         return None
@@ -377,6 +376,7 @@ RULES_OF_CALLS: tuple[Rule, ...] = (
     tensors.not_finite,
     tensors.turned,
     tensors.same_order,
+    tensors.of_the_right_one,
     tensors.rounded_dtype,
     right_numbers,
     constant,

@@ -326,8 +326,8 @@ def _name_mends(node: ast.Name, names: Sequence[str]) -> Iterator[Replacement]:
         for other in names:
             if other != node.id:
                 yield Replacement("name", ast.Name(other, ast.Load()))
-        for number in (1, 2):
-            yield Replacement("name", ast.Constant(number))
+        for number in (1, 2):  # which may take away the effect of what is around it
+            yield Replacement("value", ast.Constant(number))
         for other in names:
             if other != node.id:
                 shape = ast.Attribute(ast.Name(other, ast.Load()), "shape", ast.Load())

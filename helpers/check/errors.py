@@ -1,5 +1,6 @@
 """Rules for an answer that raises: what the error means, in the terms of shapes and names."""
 
+import ast
 import inspect
 import re
 import sys
@@ -8,6 +9,7 @@ from difflib import get_close_matches
 
 from helpers.check.answers import Failed
 from helpers.check.attempt import Attempt, Step
+from helpers.check.source import source_of
 from helpers.check.wording import sentence_list
 
 
@@ -18,18 +20,50 @@ def raised(attempt: Attempt) -> str | None:
         return None
     unknown = re.match(r"NameError: name '(\w+)' is not defined", outcome.whole)
     if unknown:
+        if unknown[1] in attempt.exercise.words:
+            return in_quotes(unknown[1])
         learner = inspect.unwrap(attempt.answer.learner)
         code = getattr(learner, "__code__", None)
         return missing_name(unknown[1], [*code.co_varnames, *learner.__globals__] if code else ())
-    known = meaning(outcome.whole)
+    known = _of_dots(attempt, outcome) or _of_the_call(attempt, outcome) or meaning(outcome.whole, outcome.is_own)
     if known:
         return known
     failed = [step for step in attempt.answer.steps(attempt.exercise, arguments) if step.has_raised]
     return _of_shapes(failed[-1]) if failed else None
 
 
-def meaning(error: str) -> str | None:
-    """What an error means, from its kind and what it says; None for one that speaks for itself."""
+def _of_dots(attempt: Attempt, outcome: Failed) -> str | None:
+    """Dots of the stub that are left within an expression, and in which line."""
+    if not re.search("ellipsis", outcome.whole, re.IGNORECASE):
+        return None
+    source = source_of(attempt)
+    indices = [node.slice for node in ast.walk(source.tree) if isinstance(node, ast.Subscript)] if source else []
+    indexing = {id(node) for index in indices for node in ast.walk(index)}
+    dots = [
+        node.lineno + source.before
+        for node in (ast.walk(source.tree) if source else ())
+        if isinstance(node, ast.Constant) and node.value is ... and id(node) not in indexing
+    ]
+    return f"A `...` is still there: line {min(dots)}." if dots and source else meaning(outcome.whole)
+
+
+def _of_the_call(attempt: Attempt, outcome: Failed) -> str | None:
+    """What is wrong with the arguments of the learner's function, where the check could not call it with its own."""
+    name = getattr(inspect.unwrap(attempt.answer.learner), "__name__", "") if attempt.answer else ""
+    if outcome.line or not re.match(rf"TypeError: (?:\S*\.)?{re.escape(name)}\(\)", outcome.whole):
+        return None
+    if re.search(r"takes \d+ positional arguments? but \d+|missing \d+ required positional", outcome.whole):
+        return f"Keep the arguments of the stub: it is called with {len(attempt.exercise.inputs[0])}."
+    return None
+
+
+def meaning(error: str, is_own: bool = True) -> str | None:
+    """What an error means, from its kind and what it says; None for one that speaks for itself.
+
+    is_own: whether the learner's own code raised it; if not, 0 is what a library divides by, whatever it was given.
+    """
+    if not is_own and error.startswith("ZeroDivisionError"):
+        return None
     for pattern, explain in _MEANINGS:
         match = re.search(pattern, error, re.DOTALL)
         if match:
@@ -53,6 +87,11 @@ def _of_shapes(last: Step) -> str | None:
     if len(last.shapes) > 1:
         return f"`{last.name}` was given {' and '.join(map(str, last.shapes))}: do these shapes fit?"
     return None
+
+
+def in_quotes(word: str) -> str:
+    """What to say of a word that is written as if it were a name."""
+    return f'A word is written in quotes: "{word}".'
 
 
 # Where a name lives that is often used without its import, or without what stands before its dot.
@@ -120,10 +159,11 @@ _MEANINGS: tuple[tuple[str, _Meaning], ...] = (
     (r"builtin_function_or_method|method-wrapper|'(?:method|function)' object|type 'method'",
      lambda m: "What stands there is a function or a method: it gives nothing until it is called, with parentheses."),
     (r"cannot access local variable '(\w+)'", lambda m: f"`{m[1]}` is used before it has a value in every branch."),
-    (r"takes (\d+) positional arguments? but (\d+)", lambda m: f"It is called with {m[2]} arguments: keep the stub's."),
-    (r"missing (\d+) required positional", lambda m: "Keep the arguments of the stub: it is called with those alone."),
+    (r"Tensor type unknown to einops.*'str'",
+     lambda m: "einops is given a text in place of a tensor: a name in quotes is no variable. The tensor comes first."),
+    (r"TypeError.*[Ee]llipsis", lambda m: "A `...` is still there."),
     (r"unsupported operand type\(s\) for \^|\"bitwise_xor", lambda m: "In Python ^ is XOR: a power is written **."),
-    (r"ZeroDivisionError|division by zero|modulo by zero", lambda m: "What you divide by is 0 in this case."),
+    (r"ZeroDivisionError.*(?:division|modulo|divmod)", lambda m: "What you divide by is 0 in this case."),
     (r"'float' object cannot be interpreted as an integer|type must be tuple of ints,but got float|must be int.*float",
      lambda m: "A size must be a whole number: / makes a float, // an int."),
     (r"OverflowError.*", lambda m: "That number is too large for a float: is a power, or its sign, wrong?"),

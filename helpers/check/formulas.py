@@ -501,7 +501,7 @@ def rounded(attempt: Attempt) -> str | None:
     found, right = map(list, zip(*pairs, strict=True))
     for word, turn in _TURNS.items():
         if not _are_whole(found) and list(map(turn, found)) == right:
-            return f"In every case the right one is yours, rounded {word}."
+            return "In every case only a rounding is missing: up, down, or to the nearest?"
         if not _are_whole(number for number in right if number > 1) and list(map(turn, right)) == found:
             return f"You round {word}: the right one need not be whole."
     for digits in range(1, _MOST_DIGITS + 1):

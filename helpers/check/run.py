@@ -228,14 +228,18 @@ def call(
         if inspect.iscoroutine(result):
             result.close()
             raise TypeError("an async function returns a coroutine: write def without async")
-        return tuple(result) if isinstance(result, Iterator) else result
+        if isinstance(result, Iterator):
+            kind = type(result).__name__
+            raise TypeError(f"it returns a {kind}, which holds no values yet: write tuple(...) around it")
+        return result
 
     try:
         result = run(job)
     except (OutOfTime, KeyboardInterrupt):
         raise
     except BaseException as error:  # sys.exit() too
-        return Failed(type(error).__name__, f"it raised {error_text(error)}", _line(error, function), _whole(error))
+        line, is_own = _line(error, function)
+        return Failed(type(error).__name__, f"it raised {error_text(error)}", line, _whole(error), is_own)
     if exercise.in_place:
         if isinstance(result, torch.Tensor) and result.data_ptr() != copies[0].data_ptr():
             return Failed("a copy", "what you return is not the tensor that you were given: change it in place")
@@ -255,11 +259,13 @@ def _is_changed(given: Any, now: Any) -> bool:
     return isinstance(given, torch.Tensor) and not given.equal(now)
 
 
-def _line(error: BaseException, function: Any) -> str:
-    """The line of the function where it raised; empty if its source is not known."""
+def _line(error: BaseException, function: Any) -> tuple[str, bool]:
+    """The line of the function where it raised, empty if its source is not known; and whether it raised it itself."""
     home = getattr(getattr(inspect.unwrap(function), "__code__", None), "co_filename", None)
-    lines = [frame.line for frame in traceback.extract_tb(error.__traceback__) if frame.filename == home]
-    return printable(lines[-1], str, 60) if lines and lines[-1] else ""
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.line for frame in frames if frame.filename == home]
+    line = printable(lines[-1], str, 60) if lines and lines[-1] else ""
+    return line, frames[-1].filename == home
 
 
 @functools.cache

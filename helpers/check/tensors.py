@@ -103,6 +103,16 @@ def turned(attempt: Attempt) -> str | None:
     return None
 
 
+def of_the_right_one(attempt: Attempt) -> str | None:
+    """The diagonal of the right tensor, or its sum over a dimension, in place of all of it."""
+    if _holds(attempt, torch.diagonal):
+        return "It has the pairs of equal index alone: the diagonal of the right one."
+    for dim in (0, 1):
+        if _holds(attempt, partial(torch.sum, dim=dim)):
+            return f"It is the right one summed over dimension {dim}."
+    return None
+
+
 def some_factor(attempt: Attempt) -> str | None:
     """The right tensor times a number, whatever that depends on."""
     ratios = _ratios(attempt)

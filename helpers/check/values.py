@@ -20,6 +20,7 @@ _SMALL = (0.5, 1, 2, 3, 4, 5, 6)  # one of them is easily taken for another, or 
 # Small factors; several have one question, as one of them alone would give the answer away.
 _FACTORS = (4 / 3, 1.5, 2, 3, 4, 6, 8)
 _MOST_SUSPECTS = 3
+_SURE = 0.015  # relative: a ratio is known so well
 _EXACT = 5e-3  # relative: a ratio that is known less well may come from any two numbers
 # Peaks of cards, dense or sparse, of their matrix or their vector units.
 _PEAKS = (
@@ -81,7 +82,7 @@ def _of_number(exercise: Exercise, found: float, right: float) -> str | None:
             return said
     ratio = _ratio(exercise, found, right)
     suspects = [words for words, factors in _wrong(exercise).items() if ratio.is_one_of(*factors)]
-    if ratio.is_one_of(*_FACTORS):
+    if _is_small_factor(ratio):
         return _of_small_factor(suspects)
     questions = set(_of_itself(exercise, ratio, found, right))
     if questions:
@@ -97,6 +98,12 @@ def _of_number(exercise: Exercise, found: float, right: float) -> str | None:
     return _of_size(exercise, found, right)
 
 
+def _is_small_factor(ratio: _Ratio) -> bool:
+    """Whether it surely is one: a small whole number that was rounded may be as near to a fraction by chance."""
+    sure = ratio._replace(room=min(ratio.room, _SURE))
+    return sure.is_one_of(*_FACTORS) or ratio.is_one_of(*(factor for factor in _FACTORS if factor >= 2))
+
+
 def _of_small_factor(suspects: list[str]) -> str:
     """One question for all small factors, as one of them alone would give the answer away."""
     if suspects:
@@ -107,8 +114,10 @@ def _of_small_factor(suspects: list[str]) -> str:
 def _is_rounded(found: float, right: float) -> bool:
     """Whether a value may be the right one, rounded too far: to the digits that it has, or off by its last one."""
     digits = len(Decimal(repr(found)).normalize().as_tuple().digits)
-    is_near = abs(found - right) <= max(min(1.01 * _last_digit(found), 0.05 * abs(right)), 2e-3 * abs(right))
-    return is_near or (math.isclose(found, right, rel_tol=0.1) and float(f"{right:.{digits}g}") == found)
+    is_near = abs(found - right) <= max(min(1.01 * _last_digit(found), _SURE * abs(right)), 2e-3 * abs(right))
+    is_rounded_up = right >= 10 and right.is_integer() and found == right + 1
+    has_fewer_digits = math.isclose(found, right, rel_tol=0.1) and float(f"{right:.{digits}g}") == found
+    return is_near or is_rounded_up or has_fewer_digits
 
 
 def _last_digit(number: float) -> float:

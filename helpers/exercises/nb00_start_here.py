@@ -106,7 +106,7 @@ exercise("devices_needed",
      "GPUs are often sold by eights, but how few are enough?"),
     ],
     cases=[(7e9, 80e9, 2), (70e9, 80e9, 16), (40e9, 80e9, 16), (15e9, 80e9, 16), (10.1e9, 80e9, 16), (7e9, 24e9, 2),
-           (1e9, 80e9, 2), (10_001, 160_000, 16), (8, 15, 2)],
+           (1e9, 80e9, 2), (10_001, 160_000, 16), (8, 15, 2), (1.8e12, 24e9, 16)],
     draw=lambda r: (r.randint(1, 700) * 10**9, r.choice((24, 80, 96)) * 10**9, r.choice((2, 4, 8, 12, 18))))
 
 exercise("fastest_writing",

@@ -254,7 +254,7 @@ exercise("round_to",
     cases=[(257.0, 8, 7), (259.0, 8, 7), (255.0, 8, 7), (-0.1, 4, 3), (0.0, 5, 10), (1e-6, 5, 10), (2.98e-8, 5, 10),
            (2.99e-8, 5, 10), (65504.0, 5, 10), (65519.0, 5, 10), (65520.0, 5, 10), (65530.0, 5, 10), (-70000.0, 5, 10),
            (200000.0, 5, 10), (40000.0, 5, 10), (300.0, 4, 3), (-300.0, 4, 3), (257 + 2**-16, 8, 7), (1e-39, 8, 7),
-           (0.0025, 3, 2)],
+           (0.0025, 3, 2), (23 * 2**-13, 4, 3)],
     draw=_draw_value,
     variables=lambda value, exponent_bits, fraction_bits: {
         "the value": value, "its magnitude": abs(value), "the gap there": _gap(value, exponent_bits, fraction_bits),

@@ -123,7 +123,7 @@ exercise("windows",
        "Your next window starts where the last one ends, as a row of a matrix does: here they overlap.")
       for step in (lambda x: 1, lambda x: x.stride(0))),
     (lambda x, size: x.unfold(0, size, size),
-     "Your next window starts where the last one ends: unfold's last argument is the step from one to the next."),
+     "Your next window starts where the last one ends: how far is it from one start to the next?"),
     (lambda x, size: torch.stack([x[i : i + size] for i in range(len(x) - size + 1)]),
      "Each window is written anew, as stack, cat and clone do: two strides on the old storage describe them all."),
     ],
