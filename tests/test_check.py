@@ -793,7 +793,7 @@ def devices_up_to_1023(parameters, memory, per_parameter):
 
 
 def batch_by_weight_bytes(D, F, ridge, weight_bytes):
-    if 2 * D * F <= weight_bytes * ridge * (D + F):
+    if weight_bytes * ridge * (D + F) >= 2 * D * F:
         return math.inf
     return math.ceil(weight_bytes * ridge * D * F / (2 * D * F - 2 * ridge * (D + F)))
 

@@ -564,22 +564,22 @@ def test_a_word_that_is_written_as_a_name_belongs_in_quotes(ask):
 
 
 def test_a_mend_that_takes_away_the_effect_of_what_is_around_it_blames_no_name(ask):
-    lines = "g = len(x) // 2\n    return x[:1].expand(g, 3).sum(0)"
+    lines = "g = len(x) // 2\n    return x.repeat(g, 1)"
     rows = [(torch.arange(3.0 * n).view(n, 3),) for n in (4, 6, 8)]
-    message = ask(lambda x: x[0], written(f"def probe(x):\n    {lines}\n"), cases=rows)
+    message = ask(lambda x: x.clone(), written(f"def probe(x):\n    {lines}\n"), cases=rows)
     assert "belongs there" not in message and "once more, step by step" in message
 
 
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        (lambda x: (x @ x.T).diagonal(), "the diagonal of the right one"),
-        (lambda x: (x @ x.T).sum(1), "It is the right one summed over dimension 1."),
+        (lambda x: (x @ x.flip(0).T).diagonal(), "the diagonal of the right one"),
+        (lambda x: (x @ x.flip(0).T).sum(1), "It is the right one summed over dimension 1."),
     ],
 )
 def test_a_part_of_the_right_tensor_is_told(ask, unread, answer, words):
     cases = [(torch.arange(2.0 * n).view(n, 2) ** 2 + 1,) for n in (3, 4, 5)]
-    assert words in ask(lambda x: x @ x.T, answer, cases=cases)
+    assert words in ask(lambda x: x @ x.flip(0).T, answer, cases=cases)
 
 
 def test_nobody_waits_longer_for_a_diagnosis_than_it_may_take(ask, unread, monkeypatch):
