@@ -943,7 +943,9 @@ def test_what_a_function_does_to_its_inputs_is_private_and_looked_at(ask):
 def test_a_generator_holds_no_values_yet(ask):
     verdict = ask(lambda n: (n, n), lambda n: (n for _ in range(2)), cases=[(1,), (2,)])
     assert verdict.status == "not yet"
-    assert "a generator, which holds no values yet: write tuple(...) around it" in verdict.message
+    assert verdict.message.endswith(
+        "what you return is a generator, which holds no values yet: write tuple(...) around it."
+    )
 
 
 # ---- What a library remembers of a slip.

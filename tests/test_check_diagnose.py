@@ -536,6 +536,7 @@ def test_tensors_are_told_by_what_they_have_in_common(ask, unread, right, answer
         ("x / (1 // 0)", "What you divide by is 0 in this case."),
         ("2 * ... * x[..., 0]", "A `...` is still there: line 2."),
         ("torch.cat([x[..., 0], ...])", "A `...` is still there: line 2."),
+        ("rearrange(x, 'b t d -> b t d', 'mean')", "sizes by name: it combines no numbers."),
         ("rearrange('x', 'b t d -> d b t')", "a name in quotes is no variable"),
         ("[size for size in x.stride]", "it gives nothing until it is called, with parentheses."),
     ],
@@ -574,12 +575,14 @@ def test_a_mend_that_takes_away_the_effect_of_what_is_around_it_blames_no_name(a
     ("answer", "words"),
     [
         (lambda x: (x @ x.flip(0).T).diagonal(), "the diagonal of the right one"),
-        (lambda x: (x @ x.flip(0).T).sum(1), "It is the right one summed over dimension 1."),
+        (lambda x: (x @ x.flip(0).T).sum(1), "That is the right one summed over dimension 1."),
     ],
 )
 def test_a_part_of_the_right_tensor_is_told(ask, unread, answer, words):
     cases = [(torch.arange(2.0 * n).view(n, 2) ** 2 + 1,) for n in (3, 4, 5)]
     assert words in ask(lambda x: x @ x.flip(0).T, answer, cases=cases)
+    raising = lambda x: answer(x) if len(x) != 5 else 1 / 0  # noqa: E731
+    assert words in ask(lambda x: x @ x.flip(0).T, raising, cases=cases)
 
 
 def test_nobody_waits_longer_for_a_diagnosis_than_it_may_take(ask, unread, monkeypatch):
@@ -594,6 +597,14 @@ def test_nobody_waits_longer_for_a_diagnosis_than_it_may_take(ask, unread, monke
     begin = time.process_time()
     assert "expected" in ask(lambda a, b: a * b, answer, cases=judged)
     assert time.process_time() - begin < 5
+
+
+def test_the_search_leaves_time_to_the_rules_that_come_after_it(ask, monkeypatch):
+    deadlines = []
+    monkeypatch.setattr(nearest, "_mending", lambda attempt, source, edits, deadline: deadlines.append(deadline.clock))
+    begin = time.perf_counter()
+    ask(lambda x: x + 1, written("def probe(x):\n    return x + 2\n"), cases=[(1,), (2,), (4,)])
+    assert max(deadlines) < time.perf_counter() + 0.7 * diagnose.SECONDS and begin < min(deadlines)
 
 
 def test_calls_go_on_after_a_diagnosis_that_was_too_slow(ask):

@@ -161,6 +161,8 @@ _MEANINGS: tuple[tuple[str, _Meaning], ...] = (
     (r"cannot access local variable '(\w+)'", lambda m: f"`{m[1]}` is used before it has a value in every branch."),
     (r"Tensor type unknown to einops.*'str'",
      lambda m: "einops is given a text in place of a tensor: a name in quotes is no variable. The tensor comes first."),
+    (r"rearrange\(\) takes 2 positional arguments",
+     lambda m: "`rearrange` takes a tensor and a pattern, and sizes by name: it combines no numbers."),
     (r"TypeError.*[Ee]llipsis", lambda m: "A `...` is still there."),
     (r"unsupported operand type\(s\) for \^|\"bitwise_xor", lambda m: "In Python ^ is XOR: a power is written **."),
     (r"ZeroDivisionError.*(?:division|modulo|divmod)", lambda m: "What you divide by is 0 in this case."),

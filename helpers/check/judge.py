@@ -54,7 +54,7 @@ class Verdict:
 # How a difference begins that leaves nothing to ask.
 _TELLING = (
     "write ", "expected a number, got the text", "expected a tensor", "expected dtype", "expected one tensor",
-    "expected a tuple", "expected a list", "what you return is not the tensor", "it changed what it was given",
+    "expected a tuple", "expected a list", "what you return is ", "it changed what it was given",
 )  # fmt: skip
 
 

@@ -31,6 +31,7 @@ from helpers.check.source import Source, source_of
 from helpers.check.wording import printable
 
 SECONDS = 4.0  # of its own that the search may take, and on a clock at most three times as many
+_SHARE = 0.6  # of the time that is left for a diagnosis: the rules that come after it need some, too
 _OF_ONE = 0.3  # seconds of its own that one edited program may take
 _OF_RIGHT_ONE = 3.0  # and one that is right in all calls that were judged, in further ones
 _TELLING = 6  # characters of a place that is found again: -1 is not
@@ -121,8 +122,8 @@ def _local_factors_at(node: ast.AST, source: Source) -> Iterator[Replacement]:
 
 
 def _nearest(attempt: Attempt, source: Source, kinds: Sequence[_Edits]) -> str | None:
-    until = attempt.answer.place.until if attempt.answer else math.inf
-    deadline = _Deadline(time.process_time() + SECONDS, min(time.perf_counter() + 3 * SECONDS, until))
+    left = attempt.answer.place.until - time.perf_counter() if attempt.answer else math.inf
+    deadline = _Deadline(time.process_time() + SECONDS, time.perf_counter() + min(3 * SECONDS, _SHARE * left))
     try:
         with warnings.catch_warnings(), memory_limited(_MEMORY):
             warnings.simplefilter("ignore")

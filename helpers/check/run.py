@@ -228,9 +228,6 @@ def call(
         if inspect.iscoroutine(result):
             result.close()
             raise TypeError("an async function returns a coroutine: write def without async")
-        if isinstance(result, Iterator):
-            kind = type(result).__name__
-            raise TypeError(f"it returns a {kind}, which holds no values yet: write tuple(...) around it")
         return result
 
     try:
@@ -240,6 +237,9 @@ def call(
     except BaseException as error:  # sys.exit() too
         line, is_own = _line(error, function)
         return Failed(type(error).__name__, f"it raised {error_text(error)}", line, _whole(error), is_own)
+    if isinstance(result, Iterator):
+        kind = type(result).__name__
+        return Failed("lazy", f"what you return is a {kind}, which holds no values yet: write tuple(...) around it")
     if exercise.in_place:
         if isinstance(result, torch.Tensor) and result.data_ptr() != copies[0].data_ptr():
             return Failed("a copy", "what you return is not the tensor that you were given: change it in place")

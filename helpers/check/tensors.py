@@ -9,7 +9,7 @@ from functools import partial
 
 import torch
 
-from helpers.check.answers import difference
+from helpers.check.answers import Failed, difference
 from helpers.check.attempt import Attempt, Step, Steps
 from helpers.check.formulas import wrong_terms
 from helpers.check.monomials import fitted, is_plain
@@ -104,13 +104,31 @@ def turned(attempt: Attempt) -> str | None:
 
 
 def of_the_right_one(attempt: Attempt) -> str | None:
-    """The diagonal of the right tensor, or its sum over a dimension, in place of all of it."""
-    if _holds(attempt, torch.diagonal):
-        return "It has the pairs of equal index alone: the diagonal of the right one."
-    for dim in (0, 1):
-        if _holds(attempt, partial(torch.sum, dim=dim)):
-            return f"It is the right one summed over dimension {dim}."
-    return None
+    """The diagonal of the right tensor, or its sum over a dimension, wherever the answer does not raise."""
+    outcomes = zip(attempt.outcomes, attempt.rights, strict=True)
+    pairs = [(mine, right) for mine, right in outcomes if not isinstance(mine, Failed)]
+    if len(pairs) < 2 or not isinstance(attempt.outcomes[attempt.shown], torch.Tensor):
+        return None
+    parts: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+        "That is the diagonal of the right one: the pairs of equal index alone.": torch.diagonal,
+        "That is the right one summed over dimension 0.": partial(torch.sum, dim=0),
+        "That is the right one summed over dimension 1.": partial(torch.sum, dim=1),
+    }
+    return next((words for words, part in parts.items() if _are(attempt, pairs, part)), None)
+
+
+def _are(
+    attempt: Attempt, pairs: Sequence[tuple[object, object]], part: Callable[[torch.Tensor], torch.Tensor]
+) -> bool:
+    """Whether each thing found is that part of the right tensor, which has several dimensions."""
+    return all(
+        isinstance(mine, torch.Tensor)
+        and isinstance(right, torch.Tensor)
+        and right.ndim > 1
+        and right.numel() <= _MOST_ELEMENTS
+        and _is(attempt, mine, part(right))
+        for mine, right in pairs
+    )
 
 
 def some_factor(attempt: Attempt) -> str | None:
