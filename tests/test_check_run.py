@@ -77,11 +77,6 @@ def multiplying(n):
         x = (x @ x).clamp(max=1)
 
 
-def endless_generator(n):
-    while True:
-        yield n
-
-
 LOOP = "Does a loop in it never end, or is there a shorter way?"
 WAITS = "It computes nothing: does it sleep, or wait for a lock, an input, a compiler?"
 
@@ -90,7 +85,6 @@ WAITS = "It computes nothing: does it sleep, or wait for a lock, an input, a com
     ("answer", "line", "why"),
     [
         (endless, "", LOOP),
-        (endless_generator, "", LOOP),
         (multiplying, "", LOOP),
         (stubborn, "time.sleep(0.1)", WAITS),
         (asleep, "time.sleep(100 if n == 2 else 0)", WAITS),
