@@ -78,6 +78,16 @@ def test_a_guess_may_be_written_as_one_would_say_it(guess, words):
             "'int' and 'float'. In Python ^ is XOR: a power is written **.",
         ),
         (
+            "a, b, c, d = 'bfloat16, float16, float8_e4m3fn, float8_e5m2'\ncheck('card_in_gb', a)",
+            "the cell stopped in line 1, `a, b, c, d = 'bfloat16, float16, float8_e4m3fn, float8_e5m2'`. "
+            "There are more values than the 4 names. Of one text, each character is a value.",
+        ),
+        (
+            "a, b, c = 'view' 'copy', 'view'\ncheck('card_in_gb', a)",
+            "the cell stopped in line 1, `a, b, c = 'view' 'copy', 'view'`: ValueError: not enough values to unpack "
+            "(expected 3, got 2). There are 2 values for the 3 names: is one missing, or a comma?",
+        ),
+        (
             "answer = 1 / 0\ncheck('card_in_gb', answer)",
             "the cell stopped in line 1, `answer = 1 / 0`: ZeroDivisionError: division",
         ),

@@ -159,5 +159,5 @@ def stopped(name: str, error: Exception) -> Verdict:
         forms.append(f"{where}: {missing_name(error.name, error.__traceback__.tb_frame.f_globals)}")
     known = meaning(f"{type(error).__name__}: {error}", steps[-1].filename == steps[0].filename)
     if known:
-        forms.append(f"the cell stopped in {where}: {said}. {known}")
+        forms += [f"the cell stopped in {where}: {said}. {known}", f"the cell stopped in {where}. {known}"]
     return unreadable(name, first_short(*forms, f"the cell stopped in {where}: {said}.", f"the cell stopped: {said}."))

@@ -29,7 +29,7 @@ def raised(attempt: Attempt) -> str | None:
     if known:
         return known
     failed = [step for step in attempt.answer.steps(attempt.exercise, arguments) if step.has_raised]
-    return _of_shapes(failed[-1]) if failed else None
+    return _of_shapes(attempt, failed[-1]) if failed and _ABOUT_SHAPES.search(outcome.whole) else None
 
 
 def _of_dots(attempt: Attempt, outcome: Failed) -> str | None:
@@ -71,7 +71,11 @@ def meaning(error: str, is_own: bool = True) -> str | None:
     return None
 
 
-def _of_shapes(last: Step) -> str | None:
+_ABOUT_SHAPES = re.compile(r"shape|size|dim|broadcast|subscript|operand", re.IGNORECASE)
+_MOST_SHAPES = 3  # of a call that a learner did not write: more are mostly weights that it brings
+
+
+def _of_shapes(attempt: Attempt, last: Step) -> str | None:
     """What does not fit together in an operation of PyTorch."""
     if len(last.shapes) == 2 and last.name in ("matmul", "mm", "bmm", "mv", "rmatmul"):
         first, second = last.shapes
@@ -84,8 +88,11 @@ def _of_shapes(last: Step) -> str | None:
         return f"Aligned at the right, {last.shapes[0]} and {last.shapes[1]} differ in a size that is not 1."
     if last.name in ("view", "reshape", "unflatten") and last.shapes:
         return f"`{last.name}` of a tensor of shape {last.shapes[0]}: do the sizes multiply to its elements?"
-    if len(last.shapes) > 1:
-        return f"`{last.name}` was given {' and '.join(map(str, last.shapes))}: do these shapes fit?"
+    source, shapes = source_of(attempt), " and ".join(map(str, last.shapes))
+    if len(last.shapes) > 1 and (not source or last.name in source.text):
+        return f"`{last.name}` was given {shapes}: do these shapes fit?"
+    if 1 < len(last.shapes) <= _MOST_SHAPES:
+        return f"Tensors of shapes {shapes} meet there: do they fit?"
     return None
 
 
@@ -152,6 +159,15 @@ _MEANINGS: tuple[tuple[str, _Meaning], ...] = (
      lambda m: f"Joined along dimension {m[1]}, all other sizes must be equal, and {m[2]} meets {m[3]}."),
     (r"stack expects each tensor to be equal size",
      lambda m: "stack needs tensors of one shape: do the last ones have fewer numbers, or is cat meant?"),
+    (r"same dtype|expected scalar type|dtypes? .*do(?:es)? not match",
+     lambda m: "Tensors of two dtypes meet there, and need one: is one of them made anew, or converted on the way?"),
+    (r"subscript \w+ has size (\d+) for operand \d+ which does not broadcast with previously seen size (\d+)",
+     lambda m: f"One name stands for a size of {m[2]} and of {m[1]}. (einops calls the names a, b, c in their order.)"),
+    (r"too many values to unpack \(expected (\d+)\)",
+     lambda m: f"There are more values than the {m[1]} names. Of one text, each character is a value."),
+    (r"not enough values to unpack \(expected (\d+), got (\d+)\)",
+     lambda m: f"There are {m[2]} values for the {m[1]} names: is one missing, or a comma?"),
+    (r"^StopIteration", lambda m: "next() found nothing: is the condition right, and does it look far enough?"),
     (r"found element of type tuple",
      lambda m: "One of its numbers is a tuple: `x.stride()` has all, `x.stride(0)` one."),
     (r"argument '(\w+)'.*? must be (.*?), not (\w+)",
