@@ -562,6 +562,13 @@ def test_of_a_wrong_word_it_is_said_what_it_would_mean(ask, word):
     assert "A copy writes" in said or "does not depend on `n`" in said
 
 
+def test_of_a_call_that_tells_the_right_word_its_meaning_is_told(ask):
+    words = {"view": MEANT["view"], "copy": MEANT["copy"], "neither": "Neither is a third."}
+    right, answer = (lambda n: list(words)[n % 3]), (lambda n: list(words)[n * n % 7 % 3])
+    said = ask(right, answer, words=words, cases=[(n,) for n in range(9)], draw=None).message
+    assert "expected 'neither', got 'copy'" in said and said.endswith("Neither is a third.")
+
+
 def test_of_two_mistakes_none_is_named_and_an_error_may_be_one(ask):
     mistakes = [(5, "You added."), (5, "You multiplied.")]
     assert ask(3, 5, mistakes=mistakes).message.endswith("The hint below may help.")
@@ -623,6 +630,14 @@ def test_parts_are_judged_by_themselves(monkeypatch):
     assert "expected 3 answers, got 2" in check("probe", 2, "copy").message
 
 
+def test_a_number_that_answers_another_part_is_told_where_that_is_found():
+    assert check("read_roofline", 100e12, 20e12, 100e12).message.endswith(
+        "the answer of at_200: what is asked for here?"
+    )
+    assert "at_200:" not in check("read_roofline", 100e12, 20e12, ...).message
+    assert "That is the ceiling." in check("read_roofline", 50, 100e12, 100e12).message
+
+
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_parts_bear_the_names_of_stub_or_statement(path):
     for task in slips.exercises(slips.read(path)):
@@ -644,6 +659,8 @@ def test_a_function_of_several_parts_is_judged_part_by_part():
     assert "returns None" in check("eight_rewrites", lambda x, y, w: None).message
     assert check("eight_rewrites", lambda x, y, w: (x, y)).message == "expected 8 results, got 2."
     assert "Mend that line first" in check("eight_rewrites", fails).message
+    changes = check("eight_rewrites", lambda x, y, w: (x.transpose_(1, 2), fails())).message
+    assert "it changed what it was given, and then raised RuntimeError" in changes and "that line" not in changes
 
 
 def leaves():

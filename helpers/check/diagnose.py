@@ -144,8 +144,10 @@ def _same_outcome(exercise: Exercise, found: Any, theirs: Any, right: Any) -> bo
 
 
 def chosen_word(attempt: Attempt) -> str | None:
-    """What the word would mean that the answer says in the call which is shown."""
-    return meaning(plain(attempt.outcomes[attempt.shown]), attempt.exercise)
+    """What a word means: of a value the one that it is; of a call, which tells what is right, the right one."""
+    chosen, right = attempt.outcomes[attempt.shown], attempt.rights[attempt.shown]
+    said = right if attempt.exercise.cases and meaning(plain(chosen), attempt.exercise) else chosen
+    return meaning(plain(said), attempt.exercise)
 
 
 def broken_law(attempt: Attempt) -> str | None:
@@ -156,7 +158,7 @@ def broken_law(attempt: Attempt) -> str | None:
     for holds, sentence in exercise.laws:
         with suppress(_Unknown):
             if not holds(partial(_known_outcome, answer, exercise)):
-                return sentence
+                return formulas.ignored(attempt) or sentence
     return None
 
 

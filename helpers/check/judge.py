@@ -10,10 +10,10 @@ from functools import partial
 from typing import Any, Literal, NamedTuple
 
 from helpers.check import run
-from helpers.check.answers import Failed, difference, plain, untouched
+from helpers.check.answers import Failed, difference, is_number, plain, untouched
 from helpers.check.attempt import Answer, Attempt
 from helpers.check.costs import Uncountable, costs, waste
-from helpers.check.diagnose import NOTHING, explain
+from helpers.check.diagnose import NOTHING, explain, usual_mistake
 from helpers.check.names import exercise_named, name_of, no_exercise
 from helpers.check.run import Sandbox, known
 from helpers.check.runner import WHY_COMPUTING, OutOfTime
@@ -242,11 +242,29 @@ def _judge_parts(exercise: Exercise, answers: tuple[Any, ...], place: Sandbox) -
             return _TODO
         return _not_yet(f"expected {len(parts)} answers, got {len(answers)}.")
     judged = {name: _judge(parts[name], (answer,), place) for name, answer in zip(parts, answers, strict=True)}
+    for name, answer in zip(parts, answers, strict=True):
+        if judged[name].status == "not yet":
+            judged[name] = _of_another_part(parts, judged, name, answer) or judged[name]
     summed_up = _summed_up(judged)
     exchanged = _exchanged(parts, answers)
     if exchanged:
         return summed_up._replace(status="not yet", message=f"{sentence_list(exchanged)} are exchanged.")
     return summed_up
+
+
+def _of_another_part(
+    parts: Mapping[str, Exercise], judged: Mapping[str, _Judgement], name: str, answer: Any
+) -> _Judgement | None:
+    """What to say of a number that the learner has right where another unit is asked for, if no mistake is listed."""
+    exercise = parts[name]
+    if not is_number(plain(answer)) or exercise.cases or usual_mistake(Attempt(exercise, [answer])):
+        return None
+    for other, its in parts.items():
+        is_found = not its.cases and not its.words and judged[other].status == "correct"
+        if is_found and its.unit != exercise.unit and _is_right(its, answer):
+            found = difference(answer, known(exercise, exercise.oracle, 0), exercise, tell=False)
+            return _not_yet(f"{found}.", f"That is the answer of {other}: what is asked for here?")
+    return None
 
 
 def _exchanged(parts: Mapping[str, Exercise], answers: tuple[Any, ...]) -> list[str]:
@@ -272,7 +290,9 @@ def _judge_function_of_parts(exercise: Exercise, function: Callable[..., Any], p
     first = next(iter(exercise.parts.values()))
     once = place.call(exercise, function, first.inputs[0])
     if isinstance(once, Failed):
-        line = f" in the line `{once.line}`" if once.line else ""
+        if not once.line:
+            return _not_yet(f"{once.sentence}. No part can be judged before.")
+        line = f" in the line `{once.line}`"
         return _not_yet(f"{once.sentence}{line}. Mend that line first: no part can be judged before.")
     if once is None:
         return _NOTHING

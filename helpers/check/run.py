@@ -235,6 +235,9 @@ def call(
     except (OutOfTime, KeyboardInterrupt):
         raise
     except BaseException as error:  # sys.exit() too
+        if not exercise.in_place and _changes(arguments, copies):
+            why = f"it changed what it was given, and then raised {type(error).__name__}"
+            return Failed("changed", f"{why}: leave the inputs as they are")
         line, is_own = _line(error, function)
         return Failed(type(error).__name__, f"it raised {error_text(error)}", line, _whole(error), is_own)
     if isinstance(result, Iterator):
@@ -243,7 +246,7 @@ def call(
     if exercise.in_place:
         if isinstance(result, torch.Tensor) and result.data_ptr() != copies[0].data_ptr():
             return Failed("a copy", "what you return is not the tensor that you were given: change it in place")
-    elif any(_is_changed(given, now) for given, now in zip(arguments, copies, strict=True)):
+    elif _changes(arguments, copies):
         return Failed("changed", "it changed what it was given: leave the inputs as they are")
     return result
 
@@ -255,8 +258,10 @@ def _whole(error: BaseException) -> str:
         return ""
 
 
-def _is_changed(given: Any, now: Any) -> bool:
-    return isinstance(given, torch.Tensor) and not given.equal(now)
+def _changes(arguments: tuple[Any, ...], copies: tuple[Any, ...]) -> bool:
+    """Whether any tensor is another one than it was."""
+    pairs = zip(arguments, copies, strict=True)
+    return any(isinstance(given, torch.Tensor) and not given.equal(now) for given, now in pairs)
 
 
 def _line(error: BaseException, function: Any) -> tuple[str, bool]:
