@@ -291,6 +291,8 @@ def test_several_results_are_looked_at_together(ask, unread, answer, sentence):
 def test_a_law_that_an_answer_breaks_is_told(ask):
     laws = [(lambda f: f(1, 2) == f(2, 1), "It is the same in both orders."), (lambda f: f(1) == 2, "Not asked.")]
     assert ask(lambda a, b: a * b, lambda a, b: a - b, laws=laws, cases=[(1, 5), (2, 3)]).endswith("both orders.")
+    ignores = ask(lambda a, b: a * b, lambda a, b: 2 * a, laws=laws, cases=[(1, 5), (2, 3)])
+    assert "does not depend on `b`" in ignores and "orders" not in ignores
     assert "Not asked." not in ask(lambda a, b: a * b, lambda a, b: a**2 * b**2, laws=laws, cases=[(1, 5), (2, 3)])
 
 
@@ -499,6 +501,12 @@ X = [
             "does not depend on the numbers in `x`, though it is in there",
         ),
         (lambda x: x, lambda x: x.half(), "The numbers are right, in another dtype: float16."),
+        (lambda x: x.sum(2)[:, :1], lambda x: x.argmax(), "It has 0 dimensions, and the right one 2."),
+        (
+            lambda x: x.amax(2, keepdim=True),
+            lambda x: x.amax(2, keepdim=True).expand_as(x) + x.stride(2),
+            "The size of dimension 2 is `x.shape[2]`, and should be 1.",
+        ),
         (lambda x: x.sum(1), lambda x: (x.shape[0], x.shape[2]), "That is the shape of the result"),
         (
             lambda x: x.double().exp().sum(1).to(x.dtype),
@@ -530,6 +538,10 @@ def test_tensors_are_told_by_what_they_have_in_common(ask, unread, right, answer
         ("itertools.chain(x)", "`itertools` is not imported here: import itertools."),
         ("np.ones(3)", "`np` is not imported here: import numpy as np."),
         ("repeat(x, 'a b c -> a b c d', d=2)", "`repeat` is not imported here: from einops import repeat."),
+        ("torch.nn.functional.linear(x, torch.ones(5, 4).double())", "Tensors of two dtypes meet there, and need one"),
+        ("torch.nn.Linear(3, 2)(x)", "Tensors of shapes (2, 3, 4) and (2, 3) and (2,) meet there: do they fit?"),
+        ("torch.einsum('ij,ij->i', x[0], x[:, 0])", "One name stands for a size of 3 and of 2. (einops calls"),
+        ("next(n for n in x.shape if n > 9)", "next() found nothing: is the condition right"),
         ("torch.cat([x, x[:, :, :1]], 1)", "Joined along dimension 1, all other sizes must be equal, and 4 meets 1."),
         ("torch.stack([x[0], x[0, 1:]])", "stack needs tensors of one shape"),
         ("x.T * x.clone", "it gives nothing until it is called, with parentheses."),
@@ -634,6 +646,7 @@ def test_the_nearest_slip_of_a_tensor(ask, source, words):
     ("source", "words"),
     [
         ("x.reshape(len(x), -1, x.shape[1])", "`x.reshape(len(x), -1, x.shape[1])`: a reshape moves no number"),
+        ("x.mT.mT.reshape(len(x), -1, x.shape[1])", "are the dimensions in the right order before and behind it?"),
         ("rearrange(x, 'b (t u) c -> b c (t u)', u=x.shape[1]).cos()", "is all of it needed?"),
     ],
 )

@@ -43,13 +43,25 @@ def _same(first: Any, second: Any) -> bool:
 
 def dependence(attempt: Attempt) -> str | None:
     """An argument that changes nothing, or one that should not change anything."""
+    return _dependence_text(attempt, *_dependences(attempt))
+
+
+def ignored(attempt: Attempt) -> str | None:
+    """An argument that changes nothing, and should."""
+    missing, _ = _dependences(attempt)
+    return _dependence_text(attempt, missing, []) if missing else None
+
+
+def _dependences(attempt: Attempt) -> tuple[list[str], list[str]]:
+    """The arguments that change nothing and should, and those that should not change anything and do."""
+    missing: list[str] = []
+    wrong: list[str] = []
     answer, exercise = attempt.answer, attempt.exercise
     first = exercise.inputs[0]
     if not answer or len(exercise.inputs) < 2 or not all(map(_can_vary, first)):
-        return None
+        return missing, wrong
     if not _are_alike(attempt.outcomes[0], attempt.rights[0]):  # a result of another kind says enough
-        return None
-    missing, wrong = [], []
+        return missing, wrong
     for place, name in enumerate(attempt.names):
         varied = list(_varied(exercise.inputs, place))
         mine = _is_moved(lambda arguments: answer.outcome(exercise, arguments), varied)
@@ -58,7 +70,7 @@ def dependence(attempt: Attempt) -> str | None:
             missing.append(name)
         if mine and right is False and is_number(first[place]):
             wrong.append(name)
-    return _dependence_text(attempt, missing, wrong)
+    return missing, wrong
 
 
 def _are_alike(mine: Any, right: Any) -> bool:

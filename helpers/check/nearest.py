@@ -50,7 +50,7 @@ _TELLING_OF = {
     "order": "which of the two comes first?",
     "brackets": "what is computed first there? Mind the brackets.",
     "unpacked": "in which order do they come?",
-    "reshape": "a reshape moves no number: which dimension must move, too?",
+    "reshape": "a reshape moves no number: are the dimensions in the right order before and behind it?",
     "size": "which name has that size?",
     "caret": "in Python ^ is no power: a power is written **.",
     "ends": "is a comparison with one end enough?",

@@ -68,12 +68,12 @@ def _dimensions(count: int) -> str:
 
 
 def _size(rows: Sequence[Mapping[str, float]], values: Sequence[float]) -> str:
-    """A size in words: that of an input, if it is one in every call, or else a product."""
+    """A size in words: a number, if it never varies; that of an input, if it is one in every call; or a product."""
+    if len(set(values)) == 1:
+        return numeral(values[0])
     for name in rows[0]:
         if all(row.get(name) == value for row, value in zip(rows, values, strict=True)):
             return f"`{name}`"
-    if len(set(values)) == 1:
-        return numeral(values[0])
     shapes = [
         {name: value for name, value in row.items() if "stride" not in name and "offset" not in name} for row in rows
     ]
@@ -166,7 +166,7 @@ def rounded_dtype(attempt: Attempt) -> str | None:
     ]
     if len(pairs) < len(attempt.outcomes) or not any(mine.dtype != right.dtype for mine, right in pairs):
         return None
-    if all(_is(attempt, mine.to(right.dtype), right) for mine, right in pairs if mine.shape == right.shape):
+    if all(_is(attempt, mine.to(right.dtype), right) for mine, right in pairs):
         wrong = sorted({str(mine.dtype).removeprefix("torch.") for mine, right in pairs if mine.dtype != right.dtype})
         return f"The numbers are right, in another dtype: {sentence_list(wrong)}."
     return None

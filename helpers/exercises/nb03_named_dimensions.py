@@ -216,7 +216,7 @@ exercise("repair_attention",
      "You hid the later tokens, as a GPT does: the function as it is given hides none, and that is no bug."),
     ],
     laws=[
-        (_with_ones, "Where all of v is 1, attention gives 1, as the weights of a query add up to 1. Yours does not."),
+        (_with_ones, "The weights of a query add up to 1. So where all of v is 1, the result is 1, and yours is not."),
         *((_heads_apart(name),
            f"The last head's part of {name} changes what other heads give: are heads split and merged alike?")
           for name in ("v", "q", "k")),
