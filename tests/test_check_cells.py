@@ -85,7 +85,7 @@ def test_a_guess_may_be_written_as_one_would_say_it(guess, words):
         (
             "a, b, c = 'view' 'copy', 'view'\ncheck('card_in_gb', a)",
             "the cell stopped in line 1, `a, b, c = 'view' 'copy', 'view'`: ValueError: not enough values to unpack "
-            "(expected 3, got 2). There are 2 values for the 3 names: is one missing, or a comma?",
+            "(expected 3, got 2). 2 values for 3 names: is one missing, or a comma?",
         ),
         (
             "answer = 1 / 0\ncheck('card_in_gb', answer)",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from einops import rearrange, reduce
+from einops import einsum, rearrange, reduce
 
 from helpers.check import check, diagnose, nearest
 from helpers.check.run import sandbox
@@ -46,7 +46,7 @@ def written(source):
     """A function as a cell of a notebook defines it."""
     name = f"<cell {hash(source)}>"
     linecache.cache[name] = (len(source), None, source.splitlines(True), name)
-    namespace = {"math": math, "torch": torch, "rearrange": rearrange, "reduce": reduce}
+    namespace = {"math": math, "torch": torch, "rearrange": rearrange, "reduce": reduce, "einsum": einsum}
     exec(compile(source, name, "exec"), namespace)
     return namespace["probe"]
 
@@ -540,7 +540,8 @@ def test_tensors_are_told_by_what_they_have_in_common(ask, unread, right, answer
         ("repeat(x, 'a b c -> a b c d', d=2)", "`repeat` is not imported here: from einops import repeat."),
         ("torch.nn.functional.linear(x, torch.ones(5, 4).double())", "Tensors of two dtypes meet there, and need one"),
         ("torch.nn.Linear(3, 2)(x)", "Tensors of shapes (2, 3, 4) and (2, 3) and (2,) meet there: do they fit?"),
-        ("torch.einsum('ij,ij->i', x[0], x[:, 0])", "One name stands for a size of 3 and of 2. (einops calls"),
+        ("torch.einsum('ij,ij->i', x[0], x[:, 0])", "`einsum` was given (3, 4) and (2, 4): do these shapes fit?"),
+        ("einsum(x, x[:, :2], 'b t d, b t d -> b t')", "(2, 2, 4): do they fit its names? (einops calls these a, b, c"),
         ("next(n for n in x.shape if n > 9)", "next() found nothing: is the condition right"),
         ("torch.cat([x, x[:, :, :1]], 1)", "Joined along dimension 1, all other sizes must be equal, and 4 meets 1."),
         ("torch.stack([x[0], x[0, 1:]])", "stack needs tensors of one shape"),

@@ -15,7 +15,7 @@ import sys
 import traceback
 import warnings
 
-from helpers.check.errors import in_quotes, meaning, missing_name
+from helpers.check.errors import in_quotes, meaning, missing_name, of_values
 from helpers.check.judge import Verdict
 from helpers.check.wording import error_text, first_short, printable
 from helpers.exercises import EXERCISES
@@ -157,7 +157,8 @@ def stopped(name: str, error: Exception) -> Verdict:
         forms.append(f"{where}: {in_quotes(str(error.name))}")
     elif isinstance(error, NameError) and error.name and error.__traceback__:
         forms.append(f"{where}: {missing_name(error.name, error.__traceback__.tb_frame.f_globals)}")
-    known = meaning(f"{type(error).__name__}: {error}", steps[-1].filename == steps[0].filename)
+    whole = f"{type(error).__name__}: {error}"
+    known = of_values(whole) or meaning(whole, steps[-1].filename == steps[0].filename)
     if known:
         forms += [f"the cell stopped in {where}: {said}. {known}", f"the cell stopped in {where}. {known}"]
     return unreadable(name, first_short(*forms, f"the cell stopped in {where}: {said}.", f"the cell stopped: {said}."))

@@ -75,6 +75,15 @@ _ABOUT_SHAPES = re.compile(r"shape|size|dim|broadcast|subscript|operand", re.IGN
 _MOST_SHAPES = 3  # of a call that a learner did not write: more are mostly weights that it brings
 
 
+def of_values(error: str) -> str | None:
+    """What it means that several names were given more values, or fewer, in an answer that is values."""
+    if match := re.search(r"too many values to unpack \(expected (\d+)\)", error):
+        return f"There are more values than the {match[1]} names. Of one text, each character is a value."
+    if match := re.search(r"not enough values to unpack \(expected (\d+), got (\d+)\)", error):
+        return f"{match[2]} values for {match[1]} names: is one missing, or a comma?"
+    return None
+
+
 def _of_shapes(attempt: Attempt, last: Step) -> str | None:
     """What does not fit together in an operation of PyTorch."""
     if len(last.shapes) == 2 and last.name in ("matmul", "mm", "bmm", "mv", "rmatmul"):
@@ -89,6 +98,8 @@ def _of_shapes(attempt: Attempt, last: Step) -> str | None:
     if last.name in ("view", "reshape", "unflatten") and last.shapes:
         return f"`{last.name}` of a tensor of shape {last.shapes[0]}: do the sizes multiply to its elements?"
     source, shapes = source_of(attempt), " and ".join(map(str, last.shapes))
+    if last.name == "einsum" and source and source.letters and "torch.einsum" not in source.text:
+        return f"`einsum` was given {shapes}: do they fit its names? (einops calls these a, b, c in their order.)"
     if len(last.shapes) > 1 and (not source or last.name in source.text):
         return f"`{last.name}` was given {shapes}: do these shapes fit?"
     if 1 < len(last.shapes) <= _MOST_SHAPES:
@@ -161,12 +172,6 @@ _MEANINGS: tuple[tuple[str, _Meaning], ...] = (
      lambda m: "stack needs tensors of one shape: do the last ones have fewer numbers, or is cat meant?"),
     (r"same dtype|expected scalar type|dtypes? .*do(?:es)? not match",
      lambda m: "Tensors of two dtypes meet there, and need one: is one of them made anew, or converted on the way?"),
-    (r"subscript \w+ has size (\d+) for operand \d+ which does not broadcast with previously seen size (\d+)",
-     lambda m: f"One name stands for a size of {m[2]} and of {m[1]}. (einops calls the names a, b, c in their order.)"),
-    (r"too many values to unpack \(expected (\d+)\)",
-     lambda m: f"There are more values than the {m[1]} names. Of one text, each character is a value."),
-    (r"not enough values to unpack \(expected (\d+), got (\d+)\)",
-     lambda m: f"There are {m[2]} values for the {m[1]} names: is one missing, or a comma?"),
     (r"^StopIteration", lambda m: "next() found nothing: is the condition right, and does it look far enough?"),
     (r"found element of type tuple",
      lambda m: "One of its numbers is a tuple: `x.stride()` has all, `x.stride(0)` one."),
