@@ -37,14 +37,16 @@ def _of_dots(attempt: Attempt, outcome: Failed) -> str | None:
     if not re.search("ellipsis", outcome.whole, re.IGNORECASE):
         return None
     source = source_of(attempt)
-    indices = [node.slice for node in ast.walk(source.tree) if isinstance(node, ast.Subscript)] if source else []
+    if not source:
+        return meaning(outcome.whole)
+    indices = [node.slice for node in ast.walk(source.tree) if isinstance(node, ast.Subscript)]
     indexing = {id(node) for index in indices for node in ast.walk(index)}
     dots = [
         node.lineno + source.before
-        for node in (ast.walk(source.tree) if source else ())
+        for node in ast.walk(source.tree)
         if isinstance(node, ast.Constant) and node.value is ... and id(node) not in indexing
     ]
-    return f"A `...` is still there: line {min(dots)}." if dots and source else meaning(outcome.whole)
+    return f"A `...` is still there: line {min(dots)}." if dots else meaning(outcome.whole)
 
 
 def _of_the_call(attempt: Attempt, outcome: Failed) -> str | None:
