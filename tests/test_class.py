@@ -80,8 +80,10 @@ def test_what_a_student_wrote_comes_back_with_the_solutions(tmp_path, monkeypatc
 def test_a_class_gets_a_folder_that_runs_and_gives_nothing_away(tmp_path, monkeypatch, capsys):
     two = [NOTEBOOKS[2].name, NOTEBOOKS[3].name]
     command(monkeypatch, "handout", "--out", tmp_path / "class", "02", "03")
-    assert capsys.readouterr().out == f"2 notebooks without solutions and notes in {tmp_path / 'class'}\n"
-    command(monkeypatch, "handout", "--out", tmp_path / "class", "02", "03")  # again, over the old one
+    assert capsys.readouterr().out == f"Without solutions and notes, in {tmp_path / 'class'}: 02, 03\n"
+    command(monkeypatch, "handout", "--out", tmp_path / "class", "03")  # again, over the old one
+    assert capsys.readouterr().out.endswith("From before, there are also: 02\n")
+    command(monkeypatch, "handout", "--out", tmp_path / "class", "02", "03")
     files = [file for file in (tmp_path / "class").rglob("*") if file.is_file() and "static" not in file.parts]
     assert sorted(file.name for file in files if file.suffix == ".ipynb") == two
     texts = {file: file.read_text("utf-8") for file in files if file.suffix != ".pyc"}
@@ -114,7 +116,7 @@ def test_hand_outs_are_written_elsewhere(tmp_path, monkeypatch, capsys):
     with pytest.raises(SystemExit, match="a notebook of the course itself"):
         command(monkeypatch, "handout", "--out", ROOT, "00")
     command(monkeypatch, "handout", "--nbgrader", "--out", tmp_path, "00", "03")
-    assert capsys.readouterr().out == f"2 notebooks without solutions and notes in {tmp_path}\n"
+    assert capsys.readouterr().out == f"Without solutions and notes, in {tmp_path}: 00, 03\n"
     assert {path.parent.name for path in tmp_path.rglob("*.ipynb")} == {START.stem, NOTEBOOKS[3].stem}
     assert not any(".ipynb)" in file.read_text("utf-8") for file in tmp_path.rglob("*.ipynb"))
     assert (tmp_path / "nbgrader_config.py").exists()
@@ -248,12 +250,12 @@ def test_totals_take_the_better_of_two_and_the_share_of_what_is_partly_right(tmp
     rows = [row("ann", "a", "correct", 1), row("ann", "b", "partly", 7, 8), row("ben", "a", "not yet")]
     rows += [row("ben", "b", "look", 8, 8), row("ann", "a", "not yet"), row("cyd", "", "not run", 0, 0)]
     assert [tuple(asdict(one).values()) for one in marks.totals(rows)] == [
-        ("ann", 2, 1, 1, 0, 1.88),
-        ("ben", 2, 0, 0, 1, 0),
-        ("cyd", 2, 0, 0, 0, 0),
+        ("ann", 2, 1, 1, 0, 0, 1.88),
+        ("ben", 2, 0, 0, 1, 0, 0),
+        ("cyd", 2, 0, 0, 0, 1, 0),
     ]
     _, table, page = marks.write(rows, tmp_path, "")
-    assert table.read_text("utf-8-sig").splitlines()[1] == "ann,2,1,1,0,1.88"
+    assert table.read_text("utf-8-sig").splitlines()[1] == "ann,2,1,1,0,0,1.88"
     assert "◐ 7/8" in page.read_text("utf-8") and "<td></td><td>A sentence.</td>" in page.read_text("utf-8")
 
 
@@ -379,6 +381,14 @@ from importlib import import_module
 devices_needed = import_module("helpers.exer" + "cises.nb00_start_here").devices
 check(devices_needed)
 """
+
+
+@pytest.mark.slow
+def test_a_cell_that_is_no_python_is_marked_by_what_it_shows(tmp_path):
+    found = marked(tmp_path, lesson(**(SOLUTIONS | {"card_in_gb": 'answer = 80 @@ 2\n\ncheck("card_in_gb", answer)'})))
+    verdict, sentence = found.pop("card_in_gb")
+    assert verdict == "not yet" and "80 @@ 2" in sentence
+    assert {verdict for verdict, _ in found.values()} == {"correct"}
 
 
 @pytest.mark.slow

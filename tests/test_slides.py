@@ -213,6 +213,21 @@ def test_help_opens_on_any_keyboard(opened, key, code):
 
 
 @pytest.mark.slow
+def test_after_a_click_or_a_drag_in_a_picture_the_keys_are_for_the_slides(opened):
+    page = opened(NOTEBOOKS[5])
+    place = page.evaluate("""(slide => (Reveal.slide(...Object.values(Reveal.getIndices(slide))), Reveal.getSlidePastCount()))
+        (document.querySelector('[data-view="roofline"]').closest('section'))""")
+    knob = page.locator("section.present [role=slider] .knob").first.bounding_box()
+    page.mouse.move(knob["x"] + 4, knob["y"] + 4)
+    page.mouse.down()
+    page.mouse.move(knob["x"] + 150, knob["y"] + 4, steps=4)
+    page.mouse.up()
+    page.get_by_role("button", name="Show the answer").locator("visible=true").first.click()
+    page.keyboard.press("n")
+    page.wait_for_function("place => Reveal.getSlidePastCount() > place", arg=place)
+
+
+@pytest.mark.slow
 def test_a_speaker_reads_first_what_to_ask(opened):
     slides = opened(NOTEBOOKS[3]).evaluate("""[...document.querySelectorAll('.slides > section > section')].map(slide =>
         [...slide.querySelectorAll('aside')].map(note => note.matches('.teacher')))""")

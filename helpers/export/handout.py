@@ -215,4 +215,8 @@ def main(arguments: list[str]) -> None:
         for cell in notebooks[path.name].cells:
             cell.source = linked(cell.source, together)
     (_write_nbgrader if given.nbgrader else _write_class)(notebooks, given.out)
-    print(f"{len(chosen)} notebooks without solutions and notes in {given.out}")
+    print(f"Without solutions and notes, in {given.out}: {', '.join(path.stem[:2] for path in chosen)}")
+    if beside := sorted(
+        path.stem[:2] for path in (given.out / "notebooks").glob("*.ipynb") if path.name not in notebooks
+    ):
+        print(f"From before, there are also: {', '.join(beside)}")

@@ -279,11 +279,15 @@ def _parts(name: str) -> int:
 async def _verdicts(kernel: Kernel, notebook: NotebookNode, asked: dict[str, "Task"]) -> dict[str, Found]:
     """What is found by exercise: after each cell that checks some, or at the end, if none does."""
     found: dict[str, Found] = {}
+    unread: dict[str, Found] = {}  # what a cell that is no Python shows in the place of its verdict
     end = ""
     for number, cell in enumerate((c for c in notebook.cells if c.cell_type == "code"), start=1):
         here = {name: answers for name, answers in checks(cell.source).items() if name in asked}
         try:
             outputs = await kernel.run(cell.source)
+            if not here:
+                shown = {name: _why_it_stopped(outputs, name) for name in asked}
+                unread |= {name: Found("not yet", why) for name, why in shown.items() if why}
             if error := _error(outputs):
                 found |= dict.fromkeys(here, Found("not yet", f"Its cell raised {error}."))
                 continue
@@ -301,7 +305,8 @@ async def _verdicts(kernel: Kernel, notebook: NotebookNode, asked: dict[str, "Ta
         if kernel.left <= 1 or not await _goes_on(kernel):
             return found | {"": Found("not run", f"The notebook was stopped: {end}.")}
     for name in asked.keys() - found.keys():
-        found[name] = await _judged(kernel, name, asked[name].answers)
+        judged = await _judged(kernel, name, asked[name].answers)
+        found[name] = unread.get(name, judged) if judged.verdict == "not run" else judged
     return found
 
 
@@ -474,6 +479,7 @@ class Total:
     correct: int
     partly: int
     look: int
+    unread: int
     points: float
 
 
@@ -483,13 +489,15 @@ def totals(rows: Sequence[Row]) -> list[Total]:
     found = []
     for student, given in groupby(sorted(rows, key=lambda row: row.student), lambda row: row.student):
         best: dict[str, Row] = {}
+        unread = 0
         for row in given:
+            unread += not row.name
             if row.name and (row.name not in best or _points(row) > _points(best[row.name])):
                 best[row.name] = row
         verdicts = [row.verdict for row in best.values()]
         correct, partly, look = map(verdicts.count, ("correct", "partly", "look"))
         points = round(sum(map(_points, best.values()), 0.0), 2)
-        found.append(Total(student, exercises, correct, partly, look, points))
+        found.append(Total(student, exercises, correct, partly, look, unread, points))
     return found
 
 

@@ -162,6 +162,12 @@ document.body.classList.remove("measuring");
 // the question mark is another one on each keyboard; reveal.js knows that of one.
 const onSummary = event => [" ", "Enter"].includes(event.key) && document.activeElement.matches("summary");
 document.addEventListener("click", event => event.detail && event.target.closest("summary")?.blur());
+// So too after a drag or a click in a picture, unless a number is typed there.
+function giveBack() {
+  const at = document.activeElement;
+  if (at.closest("[data-view]") && !at.matches("input[type=text], select")) at.blur();
+}
+for (const kind of ["pointerup", "click"]) document.addEventListener(kind, event => (event.detail || kind === "pointerup") && setTimeout(giveBack));
 function isForReveal(event) {
   if (event.key === "?") Reveal.toggleHelp();
   return event.key !== "?" && !onSummary(event);
