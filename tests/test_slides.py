@@ -215,8 +215,11 @@ def test_help_opens_on_any_keyboard(opened, key, code):
 @pytest.mark.slow
 def test_after_a_click_or_a_drag_in_a_picture_the_keys_are_for_the_slides(opened):
     page = opened(NOTEBOOKS[5])
-    place = page.evaluate("""(slide => (Reveal.slide(...Object.values(Reveal.getIndices(slide))), Reveal.getSlidePastCount()))
-        (document.querySelector('[data-view="roofline"]').closest('section'))""")
+    place = page.evaluate("""() => {
+        const {h, v} = Reveal.getIndices(document.querySelector('[data-view="roofline"]').closest('section'));
+        Reveal.slide(h, v);
+        return Reveal.getSlidePastCount();
+    }""")
     knob = page.locator("section.present [role=slider] .knob").first.bounding_box()
     page.mouse.move(knob["x"] + 4, knob["y"] + 4)
     page.mouse.down()

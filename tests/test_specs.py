@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from helpers import specs
+from helpers.explore.plan import trains
 
 ROWS = pytest.mark.parametrize("spec", specs.table(), ids=lambda spec: spec.name)
 
@@ -181,6 +182,7 @@ def test_a_machine_of_2027_has_room():
     rates = {"bfloat16": 8e15, "float8_e4m3fn": 16e15, "float4_e2m1fn": 48e15}
     later = replace(specs.find("NVIDIA B200"), year=2027, bandwidth=22e12, memory=288e9, matrix=rates)
     assert not list(complaints(later))
+    assert trains(later) and not trains(replace(later, matrix={"float4_e2m1fn": 48e15}))
 
 
 @pytest.mark.parametrize(

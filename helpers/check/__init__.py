@@ -27,8 +27,9 @@ To add a rule, write a function that takes an `attempt.Attempt` (the exercise, o
 function, safe to call again) and returns one sentence that is true in every case, or None; put it on
 `diagnose.RULES_OF_CALLS` where it shall be asked, and its example into `tests/test_check_diagnose.py`. A rule that
 fails says nothing. Arguments have the names of the learner's own function; where it takes any, those of the oracle.
-To mend a verdict, make it in plain Python: `check("windows", f)`. The rule that spoke is found by its words, or with a
-`print(rule)` in `diagnose._said`. Right, but called too dear: `costs`; right, but called wrong: `answers.difference`.
+To mend a verdict, make it in plain Python: `print(check("windows", f))`. The rule that spoke is found by its words, or
+is the last one of a `print(rule)` in `diagnose._said`. Right, but called too dear: `costs`; right, but called wrong:
+`answers.difference`.
 `compare` is in `guess`, and uses the same spellings; `estimates` reads ranges and rough numbers. `cells` sees to cells
 that Python cannot read, or that raise, so that a half-written answer does not stop Run All.
 """

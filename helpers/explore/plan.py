@@ -25,7 +25,13 @@ def _machine(spec: specs.Spec) -> dict[str, Any]:
     return {"memory": spec.memory, "peak": spec.peak(dtype), "dtype": dtype}
 
 
-MACHINES = {spec.name: _machine(spec) for spec in specs.table()}
+def trains(spec: specs.Spec) -> bool:
+    """Whether the machine has a rate for the 16-bit numbers of mixed precision."""
+    rates = {**spec.vector, **spec.matrix}
+    return "bfloat16" in rates or "float16" in rates
+
+
+MACHINES = {spec.name: _machine(spec) for spec in specs.table() if trains(spec)}
 
 
 def many(number: float, noun: str) -> str:

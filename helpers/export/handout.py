@@ -216,7 +216,6 @@ def main(arguments: list[str]) -> None:
             cell.source = linked(cell.source, together)
     (_write_nbgrader if given.nbgrader else _write_class)(notebooks, given.out)
     print(f"Without solutions and notes, in {given.out}: {', '.join(path.stem[:2] for path in chosen)}")
-    if beside := sorted(
-        path.stem[:2] for path in (given.out / "notebooks").glob("*.ipynb") if path.name not in notebooks
-    ):
-        print(f"From before, there are also: {', '.join(beside)}")
+    there = sorted((given.out / "notebooks").glob("*.ipynb"))
+    if before := [path.stem[:2] for path in there if path.name not in notebooks]:
+        print(f"From before, there are also: {', '.join(before)}")

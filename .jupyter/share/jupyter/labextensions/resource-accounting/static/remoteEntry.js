@@ -210,16 +210,21 @@
     return { id: "resource-accounting:views", autoStart: true, requires: [INotebookTracker, IRenderMimeRegistry], activate };
   }
 
-  // A name that is not defined: mostly the kernel has been restarted, as by opening the notebook another day.
+  // A name that is not defined, or the kernel's first cell that fails: mostly the kernel has been restarted, as by
+  // opening the notebook another day.
   async function restart() {
     const { NotebookActions } = await known("@jupyterlab/notebook");
     const { Notification } = await known("@jupyterlab/apputils");
     function activate({ commands }) {
       const callback = () => commands.execute("notebook:run-all-above");
       const actions = [{ label: "Run All Above", callback, displayType: "accent" }];
-      const said = "A name is not defined. After a restart of the kernel, or when a notebook is opened again, run the cells above first.";
-      NotebookActions.executed.connect((_, { error }) => {
-        if (error?.errorName === "NameError") Notification.info(said, { actions, autoClose: 20_000 });
+      const said = "After a restart of the kernel, or when a notebook is opened again, run the cells above first.";
+      let shown = null;
+      NotebookActions.executed.connect((_, { cell, error }) => {
+        const isUndefined = error?.errorName === "NameError", isFirst = cell.model.executionCount === 1;
+        if (!error || !(isUndefined || isFirst)) return;
+        if (shown) Notification.dismiss(shown);
+        shown = Notification.info(isUndefined ? `A name is not defined. ${said}` : said, { actions, autoClose: 20_000 });
       });
     }
     return { id: "resource-accounting:restart", autoStart: true, activate };
