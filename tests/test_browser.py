@@ -167,6 +167,10 @@ def test_a_mark_made_before_its_cell_is_run_stays_and_python_knows_it(desk):
     expect(mark).to_have_attribute("aria-pressed", "true")
     desk.replace(desk.cell("view.predicted"), "view.predicted")
     expect(desk.cell("view.predicted").locator(".jp-OutputArea-output")).to_have_text("{'lives': ['bfloat16']}")
+    desk.write("unmarked.ipynb", *cells)  # the same picture in another notebook
+    desk.open("unmarked.ipynb")
+    desk.run_all(3)
+    expect(mark).to_have_attribute("aria-pressed", "false")
 
 
 def test_a_name_that_is_not_defined_offers_to_run_the_cells_above(desk):

@@ -206,6 +206,7 @@
     function activate(app, tracker, rendermime) {
       document.head.append(style);
       rendermime.addFactory(factory(tracker), -100); // before widgets and pictures
+      tracker.widgetAdded.connect(() => left.clear()); // what was left by one notebook is not another's
     }
     return { id: "resource-accounting:views", autoStart: true, requires: [INotebookTracker, IRenderMimeRegistry], activate };
   }
