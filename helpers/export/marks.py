@@ -471,7 +471,8 @@ class Total:
     """How much one student has right, of all exercises of the lessons that anybody handed in.
 
     Of an exercise in several notebooks the best counts. points: one for each that is correct, for one that is partly so
-        the share of its parts; none for those to look at, before somebody has.
+        the share of its parts; none for those to look at, before somebody has. unread: notebooks that could not be
+        marked, whose points are not in there.
     """
 
     student: str
